@@ -1,0 +1,3 @@
+module rsmsjob
+
+go 1.26
