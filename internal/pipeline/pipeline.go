@@ -1,0 +1,256 @@
+// Package pipeline is the one run, in the order of the contract: take the run
+// record, load and validate all inputs, run the engines, check what they left,
+// publish, finish. Invariant: nothing is published unless every step before
+// went well and the scenario is still ours.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"rsmsjob/internal/engine"
+	"rsmsjob/internal/message"
+	"rsmsjob/internal/plume"
+	"rsmsjob/internal/publish"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/runs"
+)
+
+// Inputs is where basins and scenarios come from; names are those of contract
+// section 4. Basin and Scenario return storage.ErrNotFound for what is not there.
+type Inputs interface {
+	BasinExists(ctx context.Context, basin string) (bool, error)
+	Basin(ctx context.Context, basin, name string) ([]byte, error)
+	Scenario(ctx context.Context, basin, scenario string) (map[string]any, error)
+}
+
+// Results takes what is published and shows whether it is whole.
+type Results interface {
+	publish.Store
+	ReadResult(ctx context.Context, basin, scenario, name string) (io.ReadCloser, error)
+}
+
+// Job is what a run needs from the world.
+type Job struct {
+	Inputs  Inputs
+	Runs    runs.Store
+	Results Results
+
+	Engines     *engine.Set
+	EngineEnv   []string
+	Supervisor  []string // see process.Command
+	StepTimeout time.Duration
+	Grace       time.Duration // for an engine that is asked to stop
+
+	WorkDir     string // "" is the system's
+	KeepWorkDir bool
+	Lease       time.Duration
+	Owner       string // unique per process
+	Tolerance   float64
+	Commit      string // of this program
+
+	Log      *slog.Logger
+	Progress func(step string, percent float64)
+}
+
+// Answer is what a run came to.
+type Answer struct {
+	// Current is set when there was nothing to do: the result of the same
+	// inputs is already there. Only Marker is set with it.
+	Current  bool
+	Marker   *publish.Marker
+	Intakes  []plume.Intake
+	Balance  plume.FinalBalance
+	Start    time.Time // of the spill
+	Warnings []string
+	WorkDir  string // the kept run folder, "" where it was removed
+}
+
+// Run runs the message under the given job id. Errors carry a reason.
+func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answer, error) {
+	ids := plume.IDs{Basin: m.Basin, Scenario: m.Scenario, JobID: jobID}
+	j.Progress("inputs", 0)
+	raw, err := j.load(ctx, m)
+	if err != nil {
+		return nil, j.refuse(ctx, ids, err)
+	}
+	hold, err := runs.Take(ctx, j.Runs, runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: jobID,
+		RunKey: raw.key, Owner: j.Owner, Lease: j.Lease, Engine: j.Engines.Version(), Force: m.Force, Log: j.Log,
+		Current: func(ctx context.Context) (bool, error) { return j.current(ctx, ids, raw.key) }})
+	if errors.Is(err, runs.ErrCurrent) {
+		marker, err := j.marker(ctx, ids)
+		return &Answer{Current: true, Marker: marker}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer, err := j.held(ids, raw, hold)
+	if end := j.finish(ctx, hold, err); err == nil {
+		err = end
+	}
+	return answer, err
+}
+
+// finalTime bounds the writes that must still happen when the run was stopped.
+const finalTime = 10 * time.Second
+
+// finish writes how the run ended. A run that lost its scenario writes nothing.
+func (j *Job) finish(ctx context.Context, hold *runs.Hold, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTime)
+	defer cancel()
+	end := hold.Finish(ctx, outcome(err))
+	if end != nil && err != nil {
+		if reason.Of(err) != reason.LeaseLost {
+			j.Log.Error("the end of the run was not recorded", "error", end)
+		}
+		return nil
+	}
+	return end
+}
+
+// outcome is the state that an error ends a run in.
+func outcome(err error) runs.Outcome {
+	o := runs.Outcome{State: runs.Failed, Reason: reason.Of(err)}
+	if err == nil {
+		return runs.Outcome{State: runs.Completed}
+	}
+	o.Detail = reason.Detail(err)
+	switch o.Reason {
+	case reason.Cancelled:
+		o.State = runs.Cancelled
+	case reason.TimedOut:
+		o.State = runs.TimedOut
+	}
+	return o
+}
+
+// refuse tells the scenario row, where there is one and nobody runs it, that
+// its inputs cannot even be read, and returns the error.
+func (j *Job) refuse(ctx context.Context, ids plume.IDs, err error) error {
+	code := reason.Of(err)
+	if code != reason.BasinNotFound && code != reason.InvalidBasin && code != reason.InvalidFlows && code != reason.InvalidScenario {
+		return err
+	}
+	hold, took := runs.Take(ctx, j.Runs, runs.Request{Basin: ids.Basin, Scenario: ids.Scenario, JobID: ids.JobID,
+		Owner: j.Owner, Lease: j.Lease, Engine: j.Engines.Version(), Force: true, Log: j.Log})
+	if took != nil {
+		j.Log.Warn("the scenario row was not told", "error", took)
+		return err
+	}
+	if end := j.finish(ctx, hold, err); end != nil {
+		j.Log.Warn("the scenario row was not told", "error", end)
+	}
+	return err
+}
+
+// held is the run while the scenario is ours.
+func (j *Job) held(ids plume.IDs, raw *inputs, hold *runs.Hold) (answer *Answer, err error) {
+	ctx := hold.Context
+	plan, warnings, err := j.plan(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		j.Log.Warn(w)
+	}
+	dir, err := j.runFolder()
+	if err != nil {
+		return nil, err
+	}
+	answer = &Answer{Start: plan.Case.Scenario.SpillTime, Warnings: warnings}
+	if j.KeepWorkDir {
+		answer.WorkDir = dir
+		j.Log.Info("run folder kept", "dir", dir)
+	} else {
+		defer j.removeFolder(dir)
+	}
+	if err := plan.WriteInputs(dir); err != nil {
+		return nil, &reason.Error{Code: reason.Internal, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
+	}
+	logs := engineLogs(dir, ids.JobID, j.Engines)
+	if err := j.compute(ctx, plan, dir, hold); err != nil {
+		j.keepLogs(ctx, hold, ids, logs)
+		return nil, err
+	}
+	r, err := check(ctx, plan, dir, func(part float64) { j.progress(hold, "check", part) })
+	if err != nil {
+		j.keepLogs(ctx, hold, ids, logs)
+		return nil, err
+	}
+	answer.Intakes, answer.Balance = r.intakes, r.balance.Final
+	result := r.result(ctx, ids, plan, dir)
+	result.Marker.RunKey, result.Marker.Attempt, result.Marker.StartedAt = raw.key, hold.Attempt(), hold.StartedAt()
+	result.Marker.Engine, result.Marker.Commit = j.Engines.Version(), j.Commit
+	result.Blobs = append(result.Blobs, params(ids, raw, plan, j.Engines))
+	result.Blobs = append(result.Blobs, logs...)
+	j.progress(hold, "publish", 0)
+	answer.Marker, err = publish.Publish(ctx, j.Results, hold.Err, time.Now, result)
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// compute runs the engines.
+func (j *Job) compute(ctx context.Context, plan *engine.Plan, dir string, hold *runs.Hold) error {
+	runner := engine.Runner{Set: j.Engines, StepTimeout: j.StepTimeout, Grace: j.Grace, Supervisor: j.Supervisor,
+		Env: j.EngineEnv, Log: j.Log, Progress: func(step string, part float64) { j.progress(hold, step, part) }}
+	_, err := runner.Run(ctx, dir)
+	return err
+}
+
+// weights is where each step of a run begins and ends, in percent of a run.
+var weights = map[string][2]float64{
+	"daflow": {2, 25}, "bltm": {25, 62}, "ctplt": {62, 74}, "cxplt": {74, 80}, "check": {80, 88}, "publish": {88, 100},
+}
+
+func (j *Job) progress(hold *runs.Hold, step string, part float64) {
+	w := weights[step]
+	percent := w[0] + (w[1]-w[0])*part
+	hold.Progress(step, percent)
+	j.Progress(step, percent)
+}
+
+// keepLogs publishes what the engines said in a run that failed.
+func (j *Job) keepLogs(ctx context.Context, hold *runs.Hold, ids plume.IDs, logs []publish.Blob) {
+	if hold.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTime)
+	defer cancel()
+	if err := publish.Logs(ctx, j.Results, ids, logs); err != nil {
+		j.Log.Warn("engine logs were not kept", "error", err)
+	}
+}
+
+// runFolder makes a private, empty folder with a short absolute path: old
+// programs cut long ones.
+func (j *Job) runFolder() (string, error) {
+	dir, err := os.MkdirTemp(j.WorkDir, "rsms-")
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", &reason.Error{Code: reason.Internal, Err: err, Detail: "no run folder could be made in RSMS_WORK_DIR"}
+	}
+	return dir, nil
+}
+
+// removeFolder removes a run folder. On Windows a file may still be open for a
+// moment, so it is tried again before it is left with a warning.
+func (j *Job) removeFolder(dir string) {
+	var err error
+	for pause := 50 * time.Millisecond; pause < time.Second; pause *= 2 {
+		if err = os.RemoveAll(dir); err == nil {
+			return
+		}
+		time.Sleep(pause)
+	}
+	j.Log.Warn(fmt.Sprintf("run folder %s was left behind", filepath.Base(dir)), "error", err)
+}

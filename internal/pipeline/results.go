@@ -1,0 +1,184 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"rsmsjob/internal/engine"
+	"rsmsjob/internal/plume"
+	"rsmsjob/internal/publish"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/river"
+)
+
+// results are what a first pass over the engine outputs found: all but the
+// rows, which are too many to keep and are streamed when they are published.
+type results struct {
+	tolerance float64
+	edges     *plume.Edges
+	balance   plume.Balance
+	intakes   []plume.Intake
+}
+
+// check reads every output of the engines to its end before anything is
+// published.
+func check(ctx context.Context, plan *engine.Plan, dir string, progress func(part float64)) (*results, error) {
+	s := plan.Case.Scenario
+	places := make([]river.Place, len(plan.Places))
+	for i, p := range plan.Places {
+		places[i] = p.Place
+	}
+	branches := len(plan.Flow.Network.Branches)
+	r := &results{tolerance: s.ConcentrationTolerance, intakes: []plume.Intake{},
+		edges: plume.NewEdges(plan.Case.Index, places, branches, plan.Lengths(), s.ConcentrationTolerance)}
+	branchKg, err := r.readBalance(plan, dir)
+	if err != nil {
+		return nil, err
+	}
+	progress(0.1)
+	err = plan.Profiles(ctx, dir, func(step int, c []float64) error {
+		r.edges.Profile(plan.Time(step), c, branchKg[step])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	progress(0.5)
+	var threshold *float64
+	if s.ThresholdMgL > 0 {
+		threshold = &s.ThresholdMgL
+	}
+	err = plan.Curves(ctx, dir, func(p engine.Place, c *plume.Curve) error {
+		if p.Feature == river.Intake {
+			r.intakes = append(r.intakes, plume.IntakeOf(p.Place, c, s.SpillTime, s.ConcentrationTolerance, threshold))
+		}
+		return nil
+	})
+	return r, err
+}
+
+// mostOutOfBalance is the relative error of the mass ledger beyond which an
+// engine's numbers are not believed.
+const mostOutOfBalance = 0.01
+
+// readBalance fills the mass balance at the output times and returns the mass
+// in each branch by step.
+func (r *results) readBalance(plan *engine.Plan, dir string) (map[int][]float64, error) {
+	branchKg := map[int][]float64{}
+	var last plume.Ledger
+	err := plan.Ledgers(dir, func(step int, l plume.Ledger, kg []float64) error {
+		last = l
+		if step%plan.Case.Scenario.OutputEvery() == 0 {
+			r.balance.Add(plan.Time(step), l)
+			branchKg[step] = kg
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.balance.Finish(last)
+	if e := r.balance.Final.RelativeError; e > mostOutOfBalance {
+		return nil, reason.New(reason.EngineOutputInvalid, "the mass ledger of the transport engine is out of balance by %.2g of the released mass", e)
+	}
+	return branchKg, nil
+}
+
+// result is what will be published.
+func (r *results) result(ctx context.Context, ids plume.IDs, plan *engine.Plan, dir string) *publish.Result {
+	row := func(p engine.Place, step int, c float64) plume.Row {
+		return plume.Row{River: p.River, RiverMile: p.Mile, Branch: p.Branch, Grid: p.Grid, Time: plan.Time(step),
+			ElapsedHours: float64(step) * plan.Flow.StepHours, ConcentrationMgL: c, JobID: ids.JobID}
+	}
+	every := plan.Case.Scenario.OutputEvery()
+	return &publish.Result{
+		ByTime: func(emit func(plume.Row) error) error {
+			return plan.Profiles(ctx, dir, func(step int, c []float64) error {
+				for i, v := range c {
+					if v < r.tolerance {
+						continue
+					}
+					if err := emit(row(plan.Places[i], step, v)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		ByMile: func(emit func(plume.Row) error) error {
+			return plan.Curves(ctx, dir, func(p engine.Place, c *plume.Curve) error {
+				for step := 0; step < len(c.C); step += every {
+					if c.C[step] < r.tolerance {
+						continue
+					}
+					if err := emit(row(p, step, c.C[step])); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		Blobs: []publish.Blob{
+			publish.JSON("edge_timeseries.json", plume.EdgeDocument{IDs: ids, ToleranceMgL: r.tolerance, Series: r.edges.Series()}),
+			publish.JSON("mass_balance.json", plume.BalanceDocument{IDs: ids, Balance: r.balance}),
+			publish.JSON("intakes.json", plume.IntakeDocument{IDs: ids, Intakes: r.intakes}),
+			{Name: "run/" + ids.JobID + "/.job_id", Write: func(w io.Writer) error {
+				_, err := io.WriteString(w, ids.JobID)
+				return err
+			}},
+		},
+		Marker: publish.Marker{IDs: ids},
+	}
+}
+
+// parameters is params.json: what the run was computed from.
+type parameters struct {
+	plume.IDs
+	RunKey           string            `json:"run_key"`
+	Engine           string            `json:"engine"`
+	EngineHash       string            `json:"engine_sha256"`
+	InputHashes      map[string]string `json:"inputs_sha256"`
+	Scenario         river.Scenario    `json:"scenario"`
+	Steps            int               `json:"steps"`
+	SmallFlow        float64           `json:"small_flow"`
+	DispersionFactor []float64         `json:"dispersion_factor"` // by branch, at the run's step
+	Warnings         []string          `json:"warnings"`
+}
+
+func params(ids plume.IDs, in *inputs, plan *engine.Plan, set *engine.Set) publish.Blob {
+	p := parameters{IDs: ids, RunKey: in.key, Engine: set.Name, EngineHash: set.Hash, InputHashes: in.hashes,
+		Scenario: *plan.Case.Scenario, Steps: plan.Flow.Steps, SmallFlow: plan.Flow.SmallFlow(), Warnings: plan.Warnings}
+	for _, b := range plan.Header.Branches {
+		p.DispersionFactor = append(p.DispersionFactor, b.DQQ)
+	}
+	return publish.JSON("run/"+ids.JobID+"/params.json", p)
+}
+
+// maxLog is how much of an engine log is published, in bytes: its beginning.
+const maxLog = 4 << 20
+
+// engineLogs are what the engines said, as blobs; an engine that did not run
+// has empty ones.
+func engineLogs(dir, jobID string, set *engine.Set) []publish.Blob {
+	var blobs []publish.Blob
+	for _, step := range set.Steps {
+		for _, name := range []string{step.Name + ".stdout", step.Name + ".stderr"} {
+			blobs = append(blobs, publish.Blob{Name: "run/" + jobID + "/" + name, Write: func(w io.Writer) error {
+				f, err := os.Open(filepath.Join(dir, name))
+				if os.IsNotExist(err) {
+					return nil
+				}
+				if err != nil {
+					return fmt.Errorf("read the log of an engine: %w", err)
+				}
+				defer f.Close()
+				_, err = io.Copy(w, io.LimitReader(f, maxLog))
+				return err
+			}})
+		}
+	}
+	return blobs
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"rsmsjob/internal/config"
+)
+
+// app is what all commands share.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	config *config.Config
+	log    *slog.Logger
+}
+
+func (a *app) command() *cobra.Command {
+	run := a.runCommand()
+	root := &cobra.Command{
+		Use:   "rsms-job",
+		Short: "run a river-spill model from one message",
+		Long: "rsms-job takes one message that names a spill, computes how it goes down the river,\n" +
+			"and writes the plume. Without a subcommand it does what run does.",
+		Args:              cobra.NoArgs,
+		RunE:              run.RunE,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w; see rsms-job %s -h", err, c.Name())
+	})
+	root.Flags().AddFlagSet(run.Flags())
+	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(), superviseCommand())
+	for _, c := range append(root.Commands(), root) {
+		if c.Args == nil {
+			c.Args = cobra.NoArgs
+		}
+		check := c.Args
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usage("%w; see rsms-job -h", err)
+			}
+			return nil
+		}
+	}
+	return root
+}
+
+// settings adds a flag for every setting to a command. The help text names the
+// variable behind each.
+func settings(flags *pflag.FlagSet) {
+	for _, v := range config.Variables() {
+		text := v.Help + " [" + v.Env + "]"
+		if v.Default != "" {
+			text += " (default " + v.Default + ")"
+		}
+		flags.String(v.Flag, "", text)
+		flags.Lookup(v.Flag).DefValue = ""
+		if v.Bool {
+			flags.Lookup(v.Flag).NoOptDefVal = "true"
+		}
+	}
+	flags.String("env-file", "", "read settings from a .env file or a local.settings.json")
+}
+
+// configure reads flags, environment and settings file, and starts the log.
+func (a *app) configure(c *cobra.Command) error {
+	byFlag := map[string]string{}
+	for _, v := range config.Variables() {
+		if f := c.Flags().Lookup(v.Flag); f != nil && f.Changed {
+			byFlag[v.Env] = f.Value.String()
+		}
+	}
+	sources := []config.Lookup{func(name string) (string, bool) { v, ok := byFlag[name]; return v, ok }, config.Environment}
+	if path, _ := c.Flags().GetString("env-file"); path != "" {
+		file, err := config.File(path)
+		if err != nil {
+			return &usageError{err}
+		}
+		sources = append(sources, file)
+	}
+	cfg, err := config.Load(sources...)
+	if err != nil {
+		return &usageError{err}
+	}
+	a.config = cfg
+	a.log = a.logger(cfg)
+	return nil
+}
+
+// logger writes to standard error: coloured text on a terminal, JSON lines
+// elsewhere, unless the format is given.
+func (a *app) logger(c *config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		panic(err) // config has checked it
+	}
+	text := c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(a.stderr)
+	if text {
+		return slog.New(tint.NewHandler(a.stderr, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !isTerminal(a.stderr)}))
+	}
+	return slog.New(slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// printJSON prints one JSON document.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"rsmsjob/internal/config"
+	"rsmsjob/internal/reason"
+)
+
+// Exit codes, contract section 1.
+const (
+	exitDone        = 0
+	exitInternal    = 1
+	exitUsage       = 2
+	exitRetry       = 10
+	exitFailed      = 11
+	exitCancelled   = 12
+	exitLeaseLost   = 13
+	exitBusy        = 14
+	exitTimedOut    = 15
+	exitInterrupted = 130
+	exitTerminated  = 143
+)
+
+// usageError is a mistake in flags, arguments or settings.
+type usageError struct{ err error }
+
+func (u *usageError) Error() string { return u.err.Error() }
+func (u *usageError) Unwrap() error { return u.err }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// exit reports err and returns the exit code of the process.
+func (a *app) exit(err error) int {
+	code := exitCode(err)
+	if err != nil {
+		a.report(err, code)
+	}
+	if a.config != nil && a.config.ExitZero && ((code >= exitRetry && code <= exitTimedOut) || code == exitTerminated) {
+		return exitDone
+	}
+	return code
+}
+
+// exitCode is the one place where an error becomes an exit code.
+func exitCode(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*config.BadVariable](err); ok {
+		return exitUsage
+	}
+	if s, ok := errors.AsType[*stopped](err); ok {
+		return signalCode(s.signal)
+	}
+	switch code := reason.Of(err); code {
+	case reason.Internal:
+		return exitInternal
+	case reason.Cancelled:
+		return exitCancelled
+	case reason.LeaseLost:
+		return exitLeaseLost
+	case reason.Busy:
+		return exitBusy
+	case reason.TimedOut:
+		return exitTimedOut
+	case reason.Shutdown:
+		return exitTerminated
+	default:
+		if code.Transient() {
+			return exitRetry
+		}
+		return exitFailed
+	}
+}
+
+// report says what went wrong: one line of log with the reason, and the full
+// story line by line.
+func (a *app) report(err error, code int) {
+	if code == exitUsage {
+		fmt.Fprintf(a.stderr, "rsms-job: %v\n", err)
+		return
+	}
+	if a.log == nil {
+		fmt.Fprintf(a.stderr, "rsms-job: %v\n", err)
+		return
+	}
+	a.log.Error(err.Error(), "reason", string(reason.Of(err)), "exit", code)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// house is the list of rooms from the street down: each may import only what
+// stands below it.
+var house = []string{
+	"job",
+	"internal/examples",
+	"internal/pipeline",
+	"internal/publish",
+	"internal/engine",
+	"internal/process",
+	"internal/runs",
+	"internal/storage/storagetest",
+	"internal/storage",
+	"internal/config",
+	"internal/bltm",
+	"internal/daflow",
+	"internal/fortran",
+	"internal/plume",
+	"internal/river",
+	"internal/message",
+	"internal/reason",
+}
+
+// pure rooms see no file, no clock, no environment and no network.
+var pure = []string{"internal/bltm", "internal/daflow", "internal/fortran", "internal/plume", "internal/river", "internal/message", "internal/reason"}
+
+// outside are what pure rooms must not import.
+var outside = []string{"os", "os/exec", "net", "net/http", "path/filepath", "syscall", "os/signal", "log", "log/slog"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []listed {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "rsmsjob/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+func floor(path string) int {
+	for i, room := range house {
+		if path == "rsmsjob/"+room {
+			return i
+		}
+	}
+	return -1
+}
+
+// upward returns the imports of p that do not stand below it.
+func upward(p listed) []string {
+	var bad []string
+	for _, to := range p.Imports {
+		if strings.HasPrefix(to, "rsmsjob/") && floor(to) <= floor(p.ImportPath) {
+			bad = append(bad, to)
+		}
+	}
+	return bad
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, p := range packages(t) {
+		if floor(p.ImportPath) < 0 {
+			t.Errorf("%s has no room in the house: add it to the list where it belongs", p.ImportPath)
+		}
+		for _, to := range upward(p) {
+			t.Errorf("%s imports %s, which does not stand below it", p.ImportPath, to)
+		}
+	}
+}
+
+// The check itself can fail.
+func TestUpwardImportIsSeen(t *testing.T) {
+	if got := upward(listed{"rsmsjob/internal/river", []string{"fmt", "rsmsjob/internal/reason", "rsmsjob/internal/daflow"}}); len(got) != 1 {
+		t.Errorf("upward imports: %v", got)
+	}
+}
+
+func TestPureRooms(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, room := range pure {
+			if p.ImportPath != "rsmsjob/"+room {
+				continue
+			}
+			for _, to := range p.Imports {
+				for _, no := range outside {
+					if to == no {
+						t.Errorf("%s is pure and imports %s", p.ImportPath, to)
+					}
+				}
+			}
+		}
+	}
+}

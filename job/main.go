@@ -1,0 +1,72 @@
+// Command rsms-job runs one river-spill model from one message: see README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"rsmsjob/internal/reason"
+)
+
+// Set by the linker.
+var (
+	version = "dev"
+	commit  = "unknown"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+// run is main without the exit: signals, one call, one switch.
+func run() (code int) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go listen(signals, cancel)
+
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "rsms-job: internal error: %v\n%s", p, debug.Stack())
+			code = exitInternal
+		}
+	}()
+	return a.exit(a.command().ExecuteContext(ctx))
+}
+
+// listen turns the first signal into the end of the context and the second one
+// into the end of the process.
+func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) {
+	first, ok := <-signals
+	if !ok {
+		return
+	}
+	cancel(&stopped{first})
+	if second, ok := <-signals; ok {
+		os.Exit(signalCode(second))
+	}
+}
+
+// stopped is the cause of a context that a signal ended. It carries the reason
+// shutdown.
+type stopped struct{ signal os.Signal }
+
+func (s *stopped) Error() string { return fmt.Sprintf("stopped by signal %s", s.signal) }
+
+func (s *stopped) Unwrap() error {
+	return reason.New(reason.Shutdown, "stopped by signal %s", s.signal)
+}
+
+func signalCode(s os.Signal) int {
+	if s == os.Interrupt {
+		return exitInterrupted
+	}
+	return exitTerminated
+}

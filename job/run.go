@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rsmsjob/internal/config"
+	"rsmsjob/internal/engine"
+	"rsmsjob/internal/message"
+	"rsmsjob/internal/pipeline"
+	"rsmsjob/internal/process"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/storage"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run --store DIR --message JSON|@FILE|-",
+		Short: "run one message given by hand",
+		Long: "run computes the scenario that a message names and publishes the result in the store.\n\n" +
+			"A message is JSON, or base64 of JSON:\n" +
+			`  {"riverbasin_id":"antietam","scenario_id":"1970-03-24"}` + "\n" +
+			"rsms-job schema prints its JSON Schema. Settings count in this order: flag, variable,\n" +
+			"--env-file, default.",
+		RunE: func(c *cobra.Command, _ []string) error { return a.run(c) },
+	}
+	settings(c.Flags())
+	c.Flags().Bool("json", false, "print the answer as one JSON document")
+	return c
+}
+
+func (a *app) run(c *cobra.Command) error {
+	if err := a.configure(c); err != nil {
+		return err
+	}
+	asJSON, err := c.Flags().GetBool("json")
+	if err != nil {
+		return err
+	}
+	if a.config.StoreDir == "" || a.config.Message == "" {
+		return a.missing()
+	}
+	a.log.Info("start", "version", version, "commit", commit, "store", a.config.StoreDir, "exe_dir", a.config.ExeDir,
+		"engine_runner", a.config.EngineRunner, "job_timeout_s", a.config.JobTimeoutSeconds, "engine_step_timeout_s", a.config.StepSeconds,
+		"lease_s", a.config.LeaseSeconds, "grace_s", a.config.GraceSeconds, "tolerance_mg_l", a.config.Tolerance)
+	text, err := a.messageText()
+	if err != nil {
+		return err
+	}
+	m, err := message.Decode(text)
+	if err != nil {
+		return err
+	}
+	if m.Type != message.TypeRun {
+		return reason.New(reason.UnsupportedCommand, "a %s message cannot be run by hand", m.Type)
+	}
+	store, err := storage.OpenFolder(a.config.StoreDir)
+	if err != nil {
+		return &usageError{fmt.Errorf("RSMS_STORE_DIR (--store): %w", err)}
+	}
+	defer store.Close()
+	answer, err := a.handle(c.Context(), store, m)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(answerDocument(answer))
+	}
+	return a.printAnswer(m, answer)
+}
+
+// missing names every setting that run cannot do without.
+func (a *app) missing() error {
+	var list []error
+	if a.config.StoreDir == "" {
+		list = append(list, &config.BadVariable{Name: "RSMS_STORE_DIR", Flag: "store", Problem: "is not set: name the folder store"})
+	}
+	if a.config.Message == "" {
+		list = append(list, &config.BadVariable{Name: "RSMS_MESSAGE", Flag: "message", Problem: "is not set: give the message as JSON, @file or - for standard input"})
+	}
+	return &usageError{errors.Join(list...)}
+}
+
+// maxMessage bounds a message that is read from a file or standard input: what
+// a queue can hold, in bytes.
+const maxMessage = 64 << 10
+
+// messageText is the message as it was given: itself, a file, standard input.
+func (a *app) messageText() ([]byte, error) {
+	given := a.config.Message
+	var from io.Reader
+	switch {
+	case given == "-":
+		from = a.stdin
+	case strings.HasPrefix(given, "@"):
+		f, err := os.Open(given[1:])
+		if err != nil {
+			return nil, usage("--message %s: the file cannot be read: %w", given, err)
+		}
+		defer f.Close()
+		from = f
+	default:
+		return []byte(given), nil
+	}
+	text, err := io.ReadAll(io.LimitReader(from, maxMessage+1))
+	if err != nil {
+		return nil, usage("--message %s: it cannot be read: %w", given, err)
+	}
+	if len(text) > maxMessage {
+		return nil, reason.New(reason.InvalidMessage, "the message is longer than %d bytes", maxMessage)
+	}
+	return text, nil
+}
+
+// handle runs a message on a folder store.
+func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Message) (*pipeline.Answer, error) {
+	engines, self, err := a.engines()
+	if err != nil {
+		return nil, err
+	}
+	limit := a.config.JobTimeout()
+	if m.Timeout > 0 {
+		limit = min(limit, m.Timeout)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		reason.New(reason.TimedOut, "the time limit of the job, %.0f s, was reached", limit.Seconds()))
+	defer cancel()
+	jobID := m.Identity("")
+	progress := a.newProgress()
+	defer progress.end()
+	job := &pipeline.Job{Inputs: store, Runs: store, Results: store, Engines: engines,
+		EngineEnv: process.MinimalEnv(config.Environment), Supervisor: []string{self, superviseName},
+		StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
+		WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: rand.Text(),
+		Tolerance: a.config.Tolerance, Commit: commit,
+		Log: a.log.With("job_id", jobID, "riverbasin_id", m.Basin, "scenario_id", m.Scenario), Progress: progress.show}
+	started := time.Now()
+	answer, err := job.Run(ctx, m, jobID)
+	progress.end()
+	if err == nil {
+		job.Log.Info("done", "seconds", time.Since(started).Seconds(), "already_current", answer.Current,
+			"rows_by_time", answer.Marker.Rows.ByTime, "rows_by_mile", answer.Marker.Rows.ByMile)
+	}
+	return answer, err
+}
+
+// engines returns the set of engines that the settings name, and the path of
+// this program.
+func (a *app) engines() (*engine.Set, string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return nil, "", &reason.Error{Code: reason.Internal, Err: err, Detail: "the program does not know its own path"}
+	}
+	var set *engine.Set
+	if a.config.ExeDir != "" {
+		set, err = engine.Find(a.config.ExeDir, a.config.EngineRunner)
+	} else {
+		set, err = engine.Bundled(self)
+	}
+	return set, self, err
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Lint: formatting, vet on both systems, staticcheck, shellcheck.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+unformatted=$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l)
+if [ -n "$unformatted" ]; then
+	printf 'gofmt would change:\n%s\n' "$unformatted" >&2
+	exit 1
+fi
+go vet ./...
+GOOS=windows go vet ./...
+go tool -modfile=scripts/lint/go.mod staticcheck ./...
+GOOS=windows go tool -modfile=scripts/lint/go.mod staticcheck ./...
+if ! command -v shellcheck >/dev/null; then
+	echo 'shellcheck is missing: apt-get install shellcheck' >&2
+	exit 1
+fi
+git ls-files -co --exclude-standard '*.sh' '.ci/run' | xargs shellcheck
