@@ -28,9 +28,11 @@ type antietamCase struct {
 	Releases map[string]struct {
 		Mass  float64 `json:"mass_kg"`
 		Sites []struct {
-			Label string
-			X     float64 `json:"x_river_km"`
-			Q     float64 `json:"Q_m3s"`
+			Label    string
+			Peak     float64 `json:"peak_h"`
+			Recovery float64 `json:"recovery"`
+			X        float64 `json:"x_river_km"`
+			Q        float64 `json:"Q_m3s"`
 		}
 	}
 }
@@ -100,7 +102,7 @@ func buildAntietam(t *testing.T) map[string][]byte {
 	start := time.Date(1969, 5, 27, 12, 0, 0, 0, time.UTC)
 	scenario := func(name, when, release string, more map[string]any) []byte {
 		s := map[string]any{"Name": name, "SpillRiver": l.river, "SpillMile": 0, "SpillTime": when,
-			"SpillMassKg": c.Releases[release].Mass, "SimulationHours": 72, "TimeStepMinutes": 6,
+			"SpillMassKg": c.Releases[release].Mass, "SimulationHours": 72, "TimeStepMinutes": 3,
 			"OutputIntervalMinutes": 30, "ConcentrationTolerance": 0.0001, "ThresholdMgL": 0.001}
 		for k, v := range more {
 			s[k] = v
@@ -121,7 +123,7 @@ func buildAntietam(t *testing.T) map[string][]byte {
 			"1970-03-24T12:00:00Z", release1970, nil),
 		"tables/Scenarios/antietam/1969-05-27.json": scenario("Dye release of 27 May 1969 at low flow, with the loss of dye",
 			start.Format(time.RFC3339), release1969, map[string]any{"HalfLifeHours": 33, "FlowSource": "nfq", "SimulationHours": 96,
-				"TimeStepMinutes": 15}),
+				"TimeStepMinutes": 10}),
 	}
 }
 

@@ -81,7 +81,7 @@ func buildBighorn(t *testing.T) map[string][]byte {
 	start := time.Date(1971, 6, 29, 12, 0, 0, 0, time.UTC)
 	scenario := func(name, when, source string, hours int) []byte {
 		return document(t, map[string]any{"Name": name, "SpillRiver": l.river, "SpillMile": 0, "SpillTime": when,
-			"SpillMassKg": bighornMass, "SimulationHours": hours, "TimeStepMinutes": 15, "OutputIntervalMinutes": 60,
+			"SpillMassKg": bighornMass, "SimulationHours": hours, "TimeStepMinutes": 5, "OutputIntervalMinutes": 60,
 			"FlowSource": source, "ThresholdMgL": 0.01})
 	}
 	return map[string][]byte{

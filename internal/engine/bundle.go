@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"rsmsjob/internal/bltm"
+	"rsmsjob/internal/daflow"
+	"rsmsjob/internal/reason"
+)
+
+// Bundle runs one of the bundled engines on files of one folder.
+type Bundle struct {
+	Dir       string // "" is the current folder
+	Published bool   // bltm: the scheme as published, without our refinements
+	// Progress, when not nil, is told the steps that are done; of is 0 where
+	// the engine does not know.
+	Progress func(step, of int)
+	// Warn, when not nil, hears what a user should know.
+	Warn func(text string)
+}
+
+// Run runs the named engine. What it fails to finish it removes: half an
+// output must not be taken for a whole one. Faults of the input files carry
+// invalid_basin.
+func (b *Bundle) Run(name string) (err error) {
+	f := &bundleFiles{dir: b.Dir}
+	defer func() { err = f.close(err) }()
+	switch name {
+	case "daflow":
+		err = b.daflow(f)
+	case "bltm":
+		err = b.bltm(f)
+	case "ctplt":
+		places, in, out := f.open(placesFile), f.open(transportInputFile), f.create(timesFile)
+		if f.err == nil {
+			again := func() (io.ReadCloser, error) { return os.Open(filepath.Join(b.Dir, concentrationFile)) }
+			err = bltm.CTPLT(places, in, again, out)
+		}
+	case "cxplt":
+		times, in, con, out := f.open(outputStepsFile), f.open(transportInputFile), f.open(concentrationFile), f.create(profilesFile)
+		if f.err == nil {
+			err = bltm.CXPLT(times, in, con, out)
+		}
+	default:
+		return fmt.Errorf("there is no engine %s", name)
+	}
+	if len(reason.Faults(err)) > 0 {
+		err = reason.Wrap(reason.InvalidBasin, err, "")
+	}
+	return err
+}
+
+func (b *Bundle) daflow(f *bundleFiles) error {
+	file := f.open(flowInputFile)
+	if f.err != nil {
+		return nil
+	}
+	in, err := daflow.ReadInput(file, flowInputFile)
+	if err != nil {
+		return err
+	}
+	flow, report := f.create(flowFile), f.create(flowReportFile)
+	if f.err != nil {
+		return nil
+	}
+	balance, err := daflow.Run(in, daflow.Outputs{Flow: flow, Report: report, Progress: b.progress(in.Steps)})
+	if b.Warn != nil {
+		for _, w := range slices.Concat(in.Warnings, balance.Warnings) {
+			b.Warn(w)
+		}
+	}
+	return err
+}
+
+func (b *Bundle) bltm(f *bundleFiles) error {
+	in, flows := f.open(transportInputFile), f.open(flowFile)
+	con, out := f.create(concentrationFile), f.create(ledgerFile)
+	if f.err != nil {
+		return nil
+	}
+	_, err := bltm.Run(in, flows, con, out, bltm.Options{Published: b.Published, Progress: b.progress(0)})
+	return err
+}
+
+func (b *Bundle) progress(of int) func(step int) {
+	if b.Progress == nil {
+		return nil
+	}
+	return func(step int) { b.Progress(step, of) }
+}
+
+// bundleFiles opens and creates files of a folder, and keeps the first error.
+type bundleFiles struct {
+	dir     string
+	err     error
+	files   []*os.File
+	writers []*bufio.Writer
+	created []string
+}
+
+func (f *bundleFiles) open(name string) io.Reader {
+	file, err := os.Open(filepath.Join(f.dir, name))
+	if err != nil {
+		f.fail(&reason.Error{Code: reason.InvalidBasin, Err: err, Detail: name + " cannot be read in the folder of the engine"})
+		return nil
+	}
+	f.files = append(f.files, file)
+	return file
+}
+
+func (f *bundleFiles) create(name string) io.Writer {
+	if f.err != nil {
+		return nil
+	}
+	file, err := os.Create(filepath.Join(f.dir, name))
+	if err != nil {
+		f.fail(fmt.Errorf("%s cannot be written in the folder of the engine: %w", name, err))
+		return nil
+	}
+	f.files = append(f.files, file)
+	f.created = append(f.created, file.Name())
+	w := bufio.NewWriterSize(file, 1<<18)
+	f.writers = append(f.writers, w)
+	return w
+}
+
+func (f *bundleFiles) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// close ends all files and returns what went wrong, the engine's own error
+// first.
+func (f *bundleFiles) close(err error) error {
+	errs := []error{err, f.err}
+	if err == nil && f.err == nil {
+		for _, w := range f.writers {
+			errs = append(errs, w.Flush())
+		}
+	}
+	for _, file := range f.files {
+		errs = append(errs, file.Close())
+	}
+	if err = errors.Join(errs...); err != nil {
+		for _, name := range f.created {
+			_ = os.Remove(name) // the error that is already there counts
+		}
+	}
+	return err
+}
