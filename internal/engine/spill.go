@@ -37,6 +37,9 @@ func (p *Plan) insertSpill(spot river.Spot) spillGrid {
 	branch := &net.Branches[spot.Branch-1]
 	last := len(branch.Grids)
 	at := spillGrid{branch: spot.Branch, grid: spot.Grid}
+	if branch.Grids[min(spot.Upstream, last-1)-1].Flow < p.Flow.SmallFlow() {
+		p.warn("branch %d is dry at the spill when it happens: the mass stays near it until water comes", spot.Branch)
+	}
 	switch {
 	case spot.Grid == 1 && !net.Interior(branch.Up) && p.headFlowsEnough(spot.Branch):
 		at.head = true

@@ -38,7 +38,7 @@ type FinalBalance struct {
 
 // Add appends the ledger at an output time.
 func (b *Balance) Add(t time.Time, l Ledger) {
-	b.Time = append(b.Time, t)
+	b.Time = append(b.Time, t.UTC())
 	b.InjectedKg = append(b.InjectedKg, l.InjectedKg)
 	b.InRiverKg = append(b.InRiverKg, l.InRiverKg)
 	b.OutflowKg = append(b.OutflowKg, l.OutflowKg)

@@ -20,7 +20,8 @@ type BalanceDocument struct {
 	Balance
 }
 
-// IntakeDocument is intakes.json.
+// IntakeDocument is intakes.json. Intakes is empty, not nil, where the index has
+// no intake: readers expect a list.
 type IntakeDocument struct {
 	IDs
 	Intakes []Intake `json:"intakes"`

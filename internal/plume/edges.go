@@ -63,7 +63,7 @@ func (e *Edges) Profile(t time.Time, c, branchKg []float64) {
 	mass := e.riverMass(c, branchKg)
 	for r := range e.series {
 		s := &e.series[r]
-		s.Time = append(s.Time, t)
+		s.Time = append(s.Time, t.UTC())
 		s.MassKg = append(s.MassKg, mass[r])
 		if peak[r] < 0 {
 			s.LeadingEdgeMile = append(s.LeadingEdgeMile, nil)
@@ -81,7 +81,8 @@ func (e *Edges) Profile(t time.Time, c, branchKg []float64) {
 }
 
 // extremes returns for each river the places of leading edge, trailing edge
-// and peak, -1 where the river has no plume.
+// and peak, -1 where the river has no plume. Of several equal peaks the one
+// furthest upstream counts, whatever the order of the places.
 func (e *Edges) extremes(c []float64) (lead, trail, peak []int) {
 	lead, trail, peak = none(len(e.series)), none(len(e.series)), none(len(e.series))
 	for i := range e.places {
@@ -96,7 +97,8 @@ func (e *Edges) extremes(c []float64) (lead, trail, peak []int) {
 		if trail[r] < 0 || at < e.sense[r]*e.places[trail[r]].Mile {
 			trail[r] = i
 		}
-		if peak[r] < 0 || c[i] > c[peak[r]] {
+		if peak[r] < 0 || c[i] > c[peak[r]] ||
+			c[i] == c[peak[r]] && at < e.sense[r]*e.places[peak[r]].Mile {
 			peak[r] = i
 		}
 	}

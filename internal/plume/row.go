@@ -26,7 +26,12 @@ func TimeKey(t time.Time) string { return t.UTC().Format("20060102T150405Z") }
 
 // MileKey is the form of a river mile in keys: zero-padded so that text order
 // is mile order. Miles are 0..9999.9999.
-func MileKey(mile float64) string { return fmt.Sprintf("%09.4f", mile) }
+func MileKey(mile float64) string {
+	if mile == 0 {
+		mile = 0 // -0 is the same place
+	}
+	return fmt.Sprintf("%09.4f", mile)
+}
 
 // BranchKey is the form of a branch in keys.
 func BranchKey(branch int) string { return fmt.Sprintf("%03d", branch) }

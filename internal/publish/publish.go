@@ -112,7 +112,7 @@ func ReadMarker(r io.Reader) (*Marker, error) {
 }
 
 // Publish writes the result and returns its marker. held is asked before every
-// part and must return nil while the scenario is ours. now is the clock.
+// write and must return nil while the scenario is ours. now is the clock.
 func Publish(ctx context.Context, store Store, held func() error, now func() time.Time, r *Result) (*Marker, error) {
 	p := publisher{ctx: ctx, store: store, held: held, basin: r.Marker.Basin, scenario: r.Marker.Scenario}
 	m := r.Marker
@@ -182,7 +182,14 @@ func (p *publisher) rows(open func(context.Context, string, string) (storage.Row
 		return 0, err
 	}
 	defer w.Abort()
-	if err := rows(w.Write); err != nil {
+	// A store may send rows on their way before Commit, so each one asks.
+	err = rows(func(row plume.Row) error {
+		if err := p.guard(); err != nil {
+			return err
+		}
+		return w.Write(row)
+	})
+	if err != nil {
 		return 0, err
 	}
 	if err := p.guard(); err != nil {
@@ -216,6 +223,9 @@ func (p *publisher) blob(b Blob) (BlobInfo, error) {
 // removeOthers removes blobs of an earlier result that this one does not have.
 // What stands under run/ belongs to runs, not to the result, and stays.
 func (p *publisher) removeOthers(keep []Blob) error {
+	if err := p.guard(); err != nil {
+		return err
+	}
 	names, err := p.store.ListResults(p.ctx, p.basin, p.scenario)
 	if err != nil {
 		return err
@@ -223,6 +233,9 @@ func (p *publisher) removeOthers(keep []Blob) error {
 	for _, name := range names {
 		if strings.HasPrefix(name, "run/") || slices.ContainsFunc(keep, func(b Blob) bool { return b.Name == name }) {
 			continue
+		}
+		if err := p.guard(); err != nil {
+			return err
 		}
 		if err := p.store.RemoveResult(p.ctx, p.basin, p.scenario, name); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Fault is one thing wrong with an input, and where it stands. Zero values of
@@ -29,13 +30,22 @@ const maxText = 40
 func (f *Fault) Error() string {
 	s := f.where() + f.Problem
 	if f.Text != "" {
-		t := f.Text
-		if len(t) > maxText {
-			t = strings.ToValidUTF8(t[:maxText], "") + "…"
-		}
-		s += " (found " + strconv.Quote(t) + ")"
+		s += " (found " + strconv.Quote(shortened(f.Text)) + ")"
 	}
 	return s + f.hint()
+}
+
+// shortened cuts a long text on the border of a character. Bytes that are no
+// UTF-8 stay: they may be what is wrong.
+func shortened(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }
 
 // Detail says the same without the text of the input.

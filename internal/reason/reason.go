@@ -78,8 +78,8 @@ func Wrap(code Code, err error, what string) error {
 	if err == nil {
 		return nil
 	}
-	if have, ok := errors.AsType[*Error](err); ok {
-		return have
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
 	}
 	detail := what
 	if faults := Faults(err); len(faults) > 0 {

@@ -1,8 +1,11 @@
 package river
 
+import "slices"
+
 // Order returns the indices of all branches so that every branch stands behind
-// those that flow into it. Branches of equal rank keep the order of their
-// numbers. cycle holds the indices of branches that lie on or behind a loop and
+// those that flow into it. The rank of a branch is the longest way to it from
+// a head of the river, in branches; branches stand in the order of rank, and
+// those of equal rank in the order of their numbers. cycle holds the indices of branches that lie on or behind a loop and
 // so have no place; it is nil in a sound network.
 func (n *Network) Order() (order, cycle []int) {
 	waiting := make([]int, len(n.Branches)) // upstream branches not yet placed
@@ -24,14 +27,17 @@ func (n *Network) Order() (order, cycle []int) {
 		}
 	}
 	for len(ready) > 0 {
-		b := ready[0]
-		ready = ready[1:]
-		order = append(order, b)
-		for _, next := range leaving[n.Branches[b].Down] {
-			if waiting[next]--; waiting[next] == 0 {
-				ready = append(ready, next)
+		slices.Sort(ready)
+		order = append(order, ready...)
+		var freed []int // the next rank
+		for _, b := range ready {
+			for _, next := range leaving[n.Branches[b].Down] {
+				if waiting[next]--; waiting[next] == 0 {
+					freed = append(freed, next)
+				}
 			}
 		}
+		ready = freed
 	}
 	if len(order) == len(n.Branches) {
 		return order, nil

@@ -1,0 +1,78 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Why a child could not be started; errors.Is finds them in a *StartError.
+var (
+	ErrNotFound      = errors.New("executable not found")
+	ErrDirectory     = errors.New("executable is a directory")
+	ErrNotExecutable = errors.New("file cannot be executed here")
+	ErrInterpreter   = errors.New("interpreter or loader of the executable is missing")
+	ErrLibrary       = errors.New("shared library of the executable is missing")
+)
+
+// startKinds are the sentinels in an order that both ends of a report know.
+func startKinds() []error {
+	return []error{ErrNotFound, ErrDirectory, ErrNotExecutable, ErrInterpreter, ErrLibrary}
+}
+
+// StartError says that a child could not be started.
+type StartError struct {
+	Path string // of the executable
+	Kind error  // one of the sentinels above, nil where none fits
+	Err  error  // what the system said; may be nil
+}
+
+// Error says which executable, why, and what the system said.
+func (e *StartError) Error() string {
+	s := "start " + e.Path
+	if e.Kind != nil {
+		s += ": " + e.Kind.Error()
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the kind and what the system said.
+func (e *StartError) Unwrap() []error {
+	var errs []error
+	if e.Kind != nil {
+		errs = append(errs, e.Kind)
+	}
+	if e.Err != nil {
+		errs = append(errs, e.Err)
+	}
+	return errs
+}
+
+// checkExecutable finds what can be said about an executable before it is
+// started, where the system would only say that something was not found.
+func checkExecutable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &StartError{Path: path, Kind: ErrNotFound, Err: err}
+	case err != nil:
+		return &StartError{Path: path, Err: err}
+	case info.IsDir():
+		return &StartError{Path: path, Kind: ErrDirectory}
+	case !mayExecute(info):
+		return &StartError{Path: path, Kind: ErrNotExecutable}
+	}
+	return nil
+}
+
+// startError gives err, which starting an existing file in an existing folder
+// gave, its kind.
+func startError(path, dir string, err error) error {
+	if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
+		return &StartError{Path: path, Err: errors.Join(errors.New("folder to run in is missing"), statErr)}
+	}
+	return &StartError{Path: path, Kind: startKind(err), Err: err}
+}

@@ -1,0 +1,110 @@
+//go:build unix
+
+package process_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"rsmsjob/internal/process"
+)
+
+// Started by hand, Supervise must not kill the group of whoever did so.
+func TestSuperviseByHand(t *testing.T) {
+	for _, args := range [][]string{{}, {self(t)}} {
+		cmd := exec.Command(self(t), append([]string{"as=supervisor"}, args...)...)
+		cmd.Env = []string{childVar + "=supervisor"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 {
+			t.Errorf("%q: got %v, want exit code 2", args, err)
+		}
+	}
+}
+
+// C11: a grandchild that holds the output must not hold the run.
+func TestGrandchildDiesWithChild(t *testing.T) {
+	both(t, func(t *testing.T, build func(string, ...string) process.Command) {
+		life := newLifeline(t)
+		used.Store("hold", true)
+		r := run(t, context.Background(), build("parent", life.path, "exit"))
+		if r.Cause != process.Exited || r.ExitCode != 5 {
+			t.Errorf("got %+v, want exit code 5", r)
+		}
+		life.dead(t)
+		noChildren(t)
+	})
+}
+
+func TestGrandchildDiesByCancel(t *testing.T) { // C11, C12
+	both(t, func(t *testing.T, build func(string, ...string) process.Command) {
+		life := newLifeline(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { life.await(t, 2); cancel() }()
+		c := build("parent", life.path, "stay")
+		c.Grace = time.Millisecond
+		if r := run(t, ctx, c); r.Cause != process.Cancelled {
+			t.Errorf("got %+v, want cancelled", r)
+		}
+		life.dead(t)
+		noChildren(t)
+	})
+}
+
+// C11: one that left the group cannot be killed; the run ends all the same.
+func TestGrandchildInItsOwnSession(t *testing.T) {
+	life := newLifeline(t)
+	r := run(t, context.Background(), command(t, "parent", life.path, "exit", "session"))
+	if r.Cause != process.Exited || r.ExitCode != 5 {
+		t.Errorf("got %+v, want exit code 5", r)
+	}
+	life.file.Close() // lets it go
+	noChildren(t)
+}
+
+// C12: when the job is killed and can do nothing any more, its engine dies;
+// behind a supervisor, what the engine started dies too.
+func TestKilledRunner(t *testing.T) {
+	tests := []struct {
+		name      string
+		mode      string
+		role      []string
+		processes int
+	}{
+		{"direct", "direct", []string{"hold"}, 1},
+		{"supervised", "supervised", []string{"hold"}, 1},
+		{"supervised with a grandchild", "supervised", []string{"parent", "stay"}, 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			life := newLifeline(t)
+			used.Store("runner", true)
+			args := []string{"as=runner", test.mode, t.TempDir(), test.role[0], life.path}
+			cmd := exec.Command(self(t), append(args, test.role[1:]...)...)
+			cmd.Env = process.MinimalEnv(os.LookupEnv, childVar+"=runner")
+			stderr, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			life.await(t, test.processes)
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			said, _ := io.ReadAll(stderr)
+			if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+				t.Errorf("runner ended with %v (%s), want killed", err, said)
+			}
+			life.dead(t)
+		})
+	}
+}

@@ -1,0 +1,51 @@
+//go:build unix
+
+package storage
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryLock takes the lock on f that the system frees when f is closed or its
+// process dies, and reports whether it could.
+func tryLock(f *os.File) (bool, error) {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, unix.EINTR):
+			return false, os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+func diskFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}
+
+// inUse reports whether another process has the file open in a way that only
+// lasts for a moment; on Unix that hinders nobody.
+func inUse(error) bool { return false }
+
+// syncFolder makes names in the folder outlive a power cut.
+func syncFolder(root *os.Root, dir string) error {
+	d, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	// Some file systems cannot; the file itself is safe.
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+		return err
+	}
+	return nil
+}
+
+// removeFile removes a file.
+func removeFile(root *os.Root, name string) error { return root.Remove(name) }
