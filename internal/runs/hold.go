@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -12,133 +11,71 @@ import (
 	"rsmsjob/internal/storage"
 )
 
-// Store is where run records and scenario rows live. PutRun writes only if the
-// ETag is still current ("" = there must be no record), else it returns
-// storage.ErrConflict; Run returns storage.ErrNotFound where there is none.
-type Store interface {
-	Run(ctx context.Context, basin, scenario string) (data []byte, etag string, err error)
-	PutRun(ctx context.Context, basin, scenario string, data []byte, etag string) (newETag string, err error)
-	MergeScenario(ctx context.Context, basin, scenario string, columns map[string]any) error
-}
-
-// ErrCurrent says that the scenario already has a result for the same run key.
-var ErrCurrent = errors.New("the result is current")
-
-// Request says who wants to run what.
-type Request struct {
-	Basin, Scenario string
-	JobID, RunKey   string
-	Owner           string        // unique per process
-	Lease           time.Duration // how long a silent owner is believed to live
-	Engine          string
-	// Current reports whether the result of a completed run is whole; with
-	// Force it is not asked.
-	Current func(ctx context.Context) (bool, error)
-	Force   bool
-	Log     *slog.Logger
-}
-
 // watchInterval is how often the cancel flag is looked at and progress written.
 const watchInterval = 2 * time.Second
 
 // Hold is the ownership of one scenario. Its context ends, with a
-// *reason.Error as the cause, when the ownership is lost or a user cancels.
+// *reason.Error as the cause, when the ownership is lost or a user cancels; a
+// cancelled run is still owned until Finish.
 type Hold struct {
 	Context context.Context
 
 	store  Store
 	req    Request
 	cancel context.CancelCauseFunc
-	stop   context.CancelFunc
-	done   chan struct{}
+	stop   context.CancelFunc // ends both goroutines
+	done   sync.WaitGroup
 
+	// etag is used by one goroutine after the other: Take, watch, Finish.
+	etag string
+
+	// mu is never held while the store works, so that Err and Progress answer
+	// at once however slow the store is.
 	mu       sync.Mutex
 	record   Record
-	etag     string
-	dirty    bool      // progress not yet written
+	told     progress  // what the scenario row shows
 	deadline time.Time // wall clock: the end of the lease as last written
 	lost     error
 }
 
-// Take makes the caller the owner of the scenario. It returns a reason.Busy
-// error while somebody else is alive on it and ErrCurrent when there is nothing
-// to do. The hold ends with ctx at the latest; Finish must be called.
-func Take(ctx context.Context, store Store, req Request) (*Hold, error) {
-	for range 5 {
-		hold, err := take(ctx, store, req)
-		if !errors.Is(err, storage.ErrConflict) {
-			return hold, err
-		}
-	}
-	return nil, busy(req)
+type progress struct {
+	step    string
+	percent float64
 }
 
-func busy(req Request) error {
-	return reason.New(reason.Busy, "scenario %s of basin %s is being run by another live owner", req.Scenario, req.Basin)
-}
-
-func take(ctx context.Context, store Store, req Request) (*Hold, error) {
-	var old Record
-	data, etag, err := store.Run(ctx, req.Basin, req.Scenario)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		etag = ""
-	case err != nil:
-		return nil, fmt.Errorf("read the run record: %w", err)
-	default:
-		r, err := decode(data)
-		if err != nil {
-			req.Log.Warn("run record replaced", "why", err)
-		} else {
-			old = *r
-		}
-	}
-	now := wall()
-	if old.live(req.Owner, now) {
-		return nil, busy(req)
-	}
-	if old.State == Completed && old.RunKey == req.RunKey && !req.Force {
-		current, err := req.Current(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if current {
-			return nil, ErrCurrent
-		}
-	}
-	h := &Hold{store: store, req: req, done: make(chan struct{}), etag: etag, deadline: now.Add(req.Lease),
-		record: Record{JobID: req.JobID, RunKey: req.RunKey, State: Running, Step: "inputs", Attempt: 1,
-			Generation: old.Generation + 1, Owner: req.Owner, LeaseUntil: now.Add(req.Lease),
-			StartedAt: now.Truncate(time.Second), Engine: req.Engine}}
-	if old.RunKey == req.RunKey && old.JobID == req.JobID && old.State != Completed {
-		h.record.Attempt = old.Attempt + 1
-	}
-	if err := h.put(ctx); err != nil {
-		return nil, err
-	}
-	if err := store.MergeScenario(ctx, req.Basin, req.Scenario, h.columns()); err != nil {
-		return nil, fmt.Errorf("write the scenario status: %w", err)
-	}
+// start begins to watch over the ownership.
+func (h *Hold) start(ctx context.Context) {
+	h.told = progress{h.record.Step, h.record.Progress}
 	h.Context, h.cancel = context.WithCancelCause(ctx)
-	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	if h.record.CancelRequested {
+		h.cancel(cancelled())
+	}
+	// The scenario is held while the run hands back what it has, so ctx does
+	// not end the renewal; Finish does.
+	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
-	go h.watch(watch)
-	return h, nil
+	h.done.Go(func() { h.watch(watched) })
+	h.done.Go(func() { h.watchClock(watched) })
 }
+
+func cancelled() error { return reason.New(reason.Cancelled, "cancelled by a user") }
 
 // Attempt is which run of the same work this is, from 1.
-func (h *Hold) Attempt() int { return h.record.Attempt }
+func (h *Hold) Attempt() int { return h.snapshot().Attempt }
 
 // StartedAt is when this run took the scenario, in whole seconds UTC.
-func (h *Hold) StartedAt() time.Time { return h.record.StartedAt.UTC() }
+func (h *Hold) StartedAt() time.Time { return h.snapshot().StartedAt }
+
+func (h *Hold) snapshot() Record {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.record
+}
 
 // Progress notes how far the run is; the record follows within seconds.
 func (h *Hold) Progress(step string, percent float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if step != h.record.Step || percent >= h.record.Progress+1 {
-		h.dirty = true
-	}
 	h.record.Step, h.record.Progress = step, percent
 }
 
@@ -147,11 +84,6 @@ func (h *Hold) Progress(step string, percent float64) {
 func (h *Hold) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.check()
-}
-
-// check must be called with mu held.
-func (h *Hold) check() error {
 	if h.lost == nil && !wall().Before(h.deadline) {
 		h.lost = reason.New(reason.LeaseLost, "the lease on scenario %s of basin %s ran out", h.req.Scenario, h.req.Basin)
 	}
@@ -166,39 +98,48 @@ type Outcome struct {
 }
 
 // Finish stops the renewal and writes the end of the run: first the scenario
-// row, then the record. It refuses when the ownership is lost.
+// row, then the record. It refuses when the ownership is lost. After an error
+// of the store it may be called again while the lease lasts.
 func (h *Hold) Finish(ctx context.Context, out Outcome) error {
 	h.stop()
-	<-h.done
+	h.done.Wait()
 	defer h.cancel(context.Canceled)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.check(); err != nil {
+	if err := h.Err(); err != nil {
 		return err
 	}
-	if !h.record.State.mayBecome(out.State) {
-		return fmt.Errorf("a run cannot go from %s to %s", h.record.State, out.State)
+	r := h.snapshot()
+	if !r.State.mayBecome(out.State) {
+		return fmt.Errorf("a run cannot go from %s to %s", r.State, out.State)
 	}
-	now := wall().Truncate(time.Second)
-	h.record.State, h.record.Reason, h.record.Detail = out.State, out.Reason, out.Detail
-	h.record.FinishedAt, h.record.LeaseUntil = &now, now
+	// Nobody watches any more, and the scenario row has no condition of its own.
+	if err := h.refresh(ctx); err != nil {
+		return err
+	}
+	now := wall()
+	end := func(r *Record) { r.end(out, now) }
+	end(&r)
+	if err := h.tell(ctx, columns(&r)); err != nil {
+		return err
+	}
+	return h.write(ctx, end)
+}
+
+// end turns the record of a running run into that of one that ended.
+func (r *Record) end(out Outcome, now time.Time) {
+	r.State, r.Reason, r.Detail, r.LeaseUntil = out.State, out.Reason, out.Detail, now
+	if out.State.over() {
+		finished := now.Truncate(time.Second)
+		r.FinishedAt = &finished
+	}
 	if out.State == Completed {
-		h.record.Step, h.record.Progress = "done", 100
+		r.Step, r.Progress = "done", 100
 	}
-	if err := h.store.MergeScenario(ctx, h.req.Basin, h.req.Scenario, h.columns()); err != nil {
-		return fmt.Errorf("write the scenario status: %w", err)
-	}
-	if err := h.write(ctx); err != nil {
-		return err
-	}
-	return nil
 }
 
 // watch renews the lease, writes progress and looks at the cancel flag until
-// it is stopped or the lease is lost.
+// it is stopped or the ownership is lost.
 func (h *Hold) watch(ctx context.Context) {
-	defer close(h.done)
-	tick := time.NewTicker(min(watchInterval, h.req.Lease/6))
+	tick := time.NewTicker(h.interval())
 	defer tick.Stop()
 	for {
 		select {
@@ -206,73 +147,105 @@ func (h *Hold) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := h.beat(ctx); err != nil {
-			if ctx.Err() == nil {
-				h.cancel(err)
-			}
+		if err := h.beat(ctx); err != nil && ctx.Err() == nil {
+			h.req.Log.Warn("run record not kept up, trying again", "error", err)
+		}
+		if err := h.Err(); err != nil {
+			h.cancel(err)
+			return
+		}
+		if h.snapshot().CancelRequested {
+			h.cancel(cancelled())
+		}
+	}
+}
+
+// watchClock ends the context when the lease runs out, also while the store
+// gives no answer to watch.
+func (h *Hold) watchClock(ctx context.Context) {
+	tick := time.NewTicker(h.interval())
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := h.Err(); err != nil {
+			h.cancel(err)
+			h.stop()
 			return
 		}
 	}
 }
 
-// beat is one round of watch. It returns an error only when the run must end.
+func (h *Hold) interval() time.Duration { return min(watchInterval, h.req.Lease/6) }
+
+// beat is one round of watch: it writes when the lease or the progress asks
+// for it and looks at the record otherwise. A store that does not answer gets
+// a third of the lease, which leaves time for another try.
 func (h *Hold) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.req.Lease/3)
+	defer cancel()
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.check(); err != nil {
+	now := progress{h.record.Step, h.record.Progress}
+	moved := now.step != h.told.step || now.percent >= h.told.percent+1
+	due := h.deadline.Sub(wall()) <= h.req.Lease*2/3
+	h.mu.Unlock()
+	if !moved && !due {
+		return h.refresh(ctx)
+	}
+	if err := h.write(ctx, func(r *Record) { r.LeaseUntil = wall().Add(h.req.Lease) }); err != nil {
 		return err
 	}
-	due := h.deadline.Sub(wall()) <= h.req.Lease*2/3
-	var err error
-	if due || h.dirty {
-		err = h.write(ctx)
-	} else {
-		err = h.refresh(ctx)
+	if !moved {
+		return nil
 	}
-	switch {
-	case h.lost != nil:
-		return h.lost
-	case err != nil && ctx.Err() == nil:
-		h.req.Log.Warn("run record not written, trying again", "error", err)
-	case h.record.CancelRequested:
-		return reason.New(reason.Cancelled, "cancelled by a user")
+	if err := h.tell(ctx, map[string]any{"Step": now.step, "Progress": now.percent}); err != nil {
+		return err
 	}
+	h.mu.Lock()
+	h.told = now
+	h.mu.Unlock()
 	return nil
 }
 
-// write puts the record with a new lease and tells the scenario row.
-func (h *Hold) write(ctx context.Context) error {
-	if h.record.State == Running {
-		h.record.LeaseUntil = wall().Add(h.req.Lease)
-	}
-	err := h.put(ctx)
+// write puts the record with a change. A conflict is looked into once.
+func (h *Hold) write(ctx context.Context, change func(*Record)) error {
+	r := h.snapshot()
+	change(&r)
+	err := h.put(ctx, &r)
 	if errors.Is(err, storage.ErrConflict) {
 		if err := h.refresh(ctx); err != nil {
 			return err
 		}
-		err = h.put(ctx)
+		r = h.snapshot() // somebody may have asked to cancel
+		change(&r)
+		err = h.put(ctx, &r)
 	}
 	if err != nil {
 		return fmt.Errorf("write the run record: %w", err)
 	}
-	if h.record.State != Running || !h.dirty {
-		return nil
-	}
-	h.dirty = false
-	columns := map[string]any{"Step": h.record.Step, "Progress": h.record.Progress}
-	return h.store.MergeScenario(ctx, h.req.Basin, h.req.Scenario, columns)
+	return nil
 }
 
 // refresh reads the record again: somebody may have asked to cancel, which
 // changes the ETag and nothing else, or may have taken over.
 func (h *Hold) refresh(ctx context.Context) error {
 	data, etag, err := h.store.Run(ctx, h.req.Basin, h.req.Scenario)
-	if err != nil {
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return fmt.Errorf("read the run record: %w", err)
 	}
-	now, err := decode(data)
+	now := &Record{}
+	if err == nil {
+		now, err = decode(data)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if err != nil || now.Owner != h.record.Owner || now.Generation != h.record.Generation {
-		h.lost = reason.New(reason.LeaseLost, "scenario %s of basin %s was taken over by another owner", h.req.Scenario, h.req.Basin)
+		if h.lost == nil {
+			h.lost = reason.New(reason.LeaseLost, "scenario %s of basin %s was taken over by another owner", h.req.Scenario, h.req.Basin)
+		}
 		return h.lost
 	}
 	h.etag = etag
@@ -280,8 +253,10 @@ func (h *Hold) refresh(ctx context.Context) error {
 	return nil
 }
 
-func (h *Hold) put(ctx context.Context) error {
-	data, err := encode(&h.record)
+// put writes r under the ETag last seen and, once it is written, believes it.
+// Step and progress are left alone: they may have moved on meanwhile.
+func (h *Hold) put(ctx context.Context, r *Record) error {
+	data, err := encode(r)
 	if err != nil {
 		return err
 	}
@@ -289,22 +264,32 @@ func (h *Hold) put(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.etag, h.deadline = etag, h.record.LeaseUntil
+	h.etag = etag
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.record.State, h.deadline = r.State, r.LeaseUntil
+	return nil
+}
+
+// tell merges columns into the scenario row.
+func (h *Hold) tell(ctx context.Context, columns map[string]any) error {
+	if err := h.store.MergeScenario(ctx, h.req.Basin, h.req.Scenario, columns); err != nil {
+		return fmt.Errorf("write the scenario status: %w", err)
+	}
 	return nil
 }
 
 // columns are those of the scenario row that the job writes.
-func (h *Hold) columns() map[string]any {
-	r := &h.record
+func columns(r *Record) map[string]any {
 	c := map[string]any{"Status": string(r.State), "StatusDetail": r.Detail, "Progress": r.Progress, "Step": r.Step,
-		"JobId": r.JobID, "Attempt": r.Attempt, "StartedAt": r.StartedAt.UTC(), "Reason": string(r.Reason),
-		"EngineVersion": r.Engine, "FinishedAt": ""}
+		"JobId": r.JobID, "Attempt": r.Attempt, "StartedAt": r.StartedAt, "Reason": string(r.Reason),
+		"EngineVersion": r.Engine, "FinishedAt": nil}
 	if r.FinishedAt != nil {
-		c["FinishedAt"] = r.FinishedAt.UTC()
+		c["FinishedAt"] = *r.FinishedAt
 	}
 	return c
 }
 
 // wall is the time without the monotonic reading, which stands still while a
 // machine is suspended.
-func wall() time.Time { return time.Now().Round(0) }
+func wall() time.Time { return time.Now().Round(0).UTC() }

@@ -45,13 +45,21 @@ type Record struct {
 	Engine          string      `json:"Engine"`
 }
 
-// mayBecome says whether a run may go from one state to another. A finished
-// run becomes Running when it is run again; "" is no record.
+// mayBecome says whether a run may go from one state to another. Whoever takes
+// a scenario over starts a new run; that is no transition of the old one.
 func (s State) mayBecome(next State) bool {
-	if s == Running {
-		return true
+	switch next {
+	case Running:
+		return s != Running
+	case Queued, Completed, Failed, Cancelled, TimedOut:
+		return s == Running
 	}
-	return next == Running
+	return false
+}
+
+// over reports whether the run has ended and will not be tried again.
+func (s State) over() bool {
+	return s == Completed || s == Failed || s == Cancelled || s == TimedOut
 }
 
 func encode(r *Record) ([]byte, error) { return json.Marshal(r) }
@@ -62,6 +70,11 @@ func decode(data []byte) (*Record, error) {
 		return nil, fmt.Errorf("the run record is not readable: %w", err)
 	}
 	return &r, nil
+}
+
+// same reports whether the record is of the same work, done for the same job.
+func (r *Record) same(req *Request) bool {
+	return r.RunKey == req.RunKey && r.JobID == req.JobID
 }
 
 // live reports whether somebody else holds the scenario at the time.

@@ -178,7 +178,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // lock takes the lock of the document at name, across processes, and returns
 // what frees it. The lock file stays: removing it would race with others.
 func (f *Folder) lock(ctx context.Context, name string) (unlock func(), err error) {
-	file, err := f.root.OpenFile(path.Join(path.Dir(name), lockPrefix+path.Base(name)), os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := f.root.OpenFile(path.Join(path.Dir(name), lockPrefix+strings.TrimSuffix(path.Base(name), ".json")), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, writeFailure(name, err)
 	}

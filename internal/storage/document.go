@@ -204,6 +204,8 @@ var errNoColumnValue = errors.New("no value of a column")
 
 func encodeValue(value any) ([]byte, error) {
 	switch v := value.(type) {
+	case nil:
+		return []byte("null"), nil
 	case string:
 		if !utf8.ValidString(v) {
 			return nil, errNoColumnValue

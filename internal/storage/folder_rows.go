@@ -48,7 +48,8 @@ func (f *Folder) document(ctx context.Context, name string) (*document, error) {
 
 // MergeScenario sets columns of an existing scenario row and leaves every other
 // one as it is, byte for byte. Values are string, bool, int, int64, float64,
-// json.Number or time.Time. ErrNotFound when there is no such row.
+// json.Number, time.Time, or nil, which clears the column. ErrNotFound when
+// there is no such row.
 func (f *Folder) MergeScenario(ctx context.Context, basin, scenario string, columns map[string]any) error {
 	values, err := encodeColumns(columns)
 	if err != nil {

@@ -106,11 +106,17 @@ func testScenarioValues(t *testing.T, b Backend) {
 			t.Errorf("%s is %#v, want the number %v", name, got[name], want)
 		}
 	}
+	if err := s.MergeScenario(ctx, "ohio", "42", map[string]any{"Text": nil}); err != nil {
+		t.Errorf("clear a column: %v", err)
+	}
+	if now := scenario(t, s, "42")["Text"]; now != nil {
+		t.Errorf("a cleared column is %#v", now)
+	}
 	text, _ := got["Time"].(string)
 	if back, err := time.Parse(time.RFC3339Nano, text); err != nil || !back.Equal(at) || back.Location() != time.UTC {
 		t.Errorf("Time is %q, want %v in UTC", text, at)
 	}
-	for name, value := range map[string]any{"A": nil, "B": []string{"x"}, "C": map[string]any{}, "D": "\xff",
+	for name, value := range map[string]any{"B": []string{"x"}, "C": map[string]any{}, "D": "\xff",
 		"E": json.Number("x"), "": 1, "a b": 1, "é": 1} {
 		err := s.MergeScenario(ctx, "ohio", "42", map[string]any{name: value, "Name": "changed"})
 		if len(reason.Faults(err)) != 1 {
