@@ -41,7 +41,7 @@ func (a *app) command() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%w; see rsms-job %s -h", err, c.Name())
+		return usage("%w; see %s -h", err, c.CommandPath())
 	})
 	root.Flags().AddFlagSet(run.Flags())
 	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(), superviseCommand())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -63,9 +62,13 @@ func (a *app) run(c *cobra.Command) error {
 	if m.Type != message.TypeRun {
 		return reason.New(reason.UnsupportedCommand, "a %s message cannot be run by hand", m.Type)
 	}
-	store, err := storage.OpenFolder(a.config.StoreDir)
+	dir, err := filepath.Abs(a.config.StoreDir)
 	if err != nil {
-		return &usageError{fmt.Errorf("RSMS_STORE_DIR (--store): %w", err)}
+		return usage("RSMS_STORE_DIR (--store): %w", err)
+	}
+	store, err := storage.OpenFolder(dir)
+	if err != nil {
+		return usage("RSMS_STORE_DIR (--store): %w", err)
 	}
 	defer store.Close()
 	answer, err := a.handle(c.Context(), store, m)
@@ -123,6 +126,9 @@ func (a *app) messageText() ([]byte, error) {
 
 // handle runs a message on a folder store.
 func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Message) (*pipeline.Answer, error) {
+	if err := a.checkWorkDir(); err != nil {
+		return nil, err
+	}
 	engines, self, err := a.engines()
 	if err != nil {
 		return nil, err
@@ -151,6 +157,21 @@ func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Mess
 			"rows_by_time", answer.Marker.Rows.ByTime, "rows_by_mile", answer.Marker.Rows.ByMile)
 	}
 	return answer, err
+}
+
+// checkWorkDir sees that run folders can be made, before the scenario is taken.
+func (a *app) checkWorkDir() error {
+	if a.config.WorkDir == "" {
+		return nil
+	}
+	info, err := os.Stat(a.config.WorkDir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a folder")
+	}
+	if err != nil {
+		return usage("RSMS_WORK_DIR (--work-dir): %w", err)
+	}
+	return nil
 }
 
 // engines returns the set of engines that the settings name, and the path of

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -20,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"rsmsjob/internal/config"
+	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
 )
 
@@ -32,9 +36,9 @@ func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
 func runScripts(t *testing.T, dir string, more map[string]scriptCommand) {
 	commands := map[string]scriptCommand{
 		"store": layStore, "set": setColumn, "edit": editFile,
-		"exits": exits, "refused": refused, "unpublished": unpublished,
+		"exits": exits, "fails": fails, "refused": refused, "unpublished": unpublished,
 		"snapshot": snapshot, "unchanged": unchanged, "same": same,
-		"json": jsonIs, "documented": documented, "absent": absent,
+		"whole": whole, "json": jsonIs, "documented": documented, "absent": absent,
 	}
 	for name, c := range more {
 		commands[name] = c
@@ -59,10 +63,14 @@ func runScripts(t *testing.T, dir string, more map[string]scriptCommand) {
 			env.Setenv("RSMS_STORE_DIR", filepath.Join(env.WorkDir, "store"))
 			env.Setenv("RSMS_WORK_DIR", filepath.Join(env.WorkDir, "work"))
 			env.Setenv("RSMS_MESSAGE", `{"riverbasin_id":"tiny","scenario_id":"s1","job_id":"j1"}`)
+			env.Values[background{}] = new(*exec.Cmd)
 			env.Values[snapshots{}] = map[string]map[string]file{}
 			return os.Mkdir(filepath.Join(env.WorkDir, "work"), 0o755)
 		}})
 }
+
+// background is the key of the background command that a script means.
+type background struct{}
 
 // A scriptCommand is a command of a script; args are behind its name.
 type scriptCommand func(ts *testscript.TestScript, args []string)
@@ -154,36 +162,77 @@ func exitOf(ts *testscript.TestScript, err error) int {
 	return exit.ExitCode()
 }
 
-// refused: refused REASON REGEXP runs the scenario, which must end with exit
-// code 11, the reason and a message that matches, and leave nothing behind but
-// a scenario row that says so.
+// refused: refused REASON REGEXP is fails 11 REASON REGEXP.
 func refused(ts *testscript.TestScript, args []string) {
 	usageOf(ts, args, 2, 2, "refused REASON REGEXP")
-	exits(ts, []string{"11", "rsms-job"})
+	fails(ts, append([]string{"11"}, args...))
+}
+
+// fails: fails CODE REASON REGEXP runs the scenario, which must end with the
+// exit code, the reason and a message that matches, and leave nothing behind
+// but a scenario row that says so.
+func fails(ts *testscript.TestScript, args []string) {
+	usageOf(ts, args, 3, 3, "fails CODE REASON REGEXP")
+	exits(ts, []string{args[0], "rsms-job"})
+	failed(ts, reason.Code(args[1]), args[2])
+}
+
+// failed checks what fails checks, of a run that has just ended.
+func failed(ts *testscript.TestScript, why reason.Code, match string) {
 	if out := ts.ReadFile("stdout"); out != "" {
 		ts.Fatalf("standard output: %s", out)
 	}
 	said := lastError(ts)
-	if said["reason"] != args[0] || !regexp.MustCompile(args[1]).MatchString(said["msg"].(string)) {
-		ts.Fatalf("reason %v: %v\nwant %s: %s", said["reason"], said["msg"], args[0], args[1])
+	if said["reason"] != string(why) || !regexp.MustCompile(match).MatchString(said["msg"].(string)) {
+		ts.Fatalf("reason %v: %v\nwant %s: %s", said["reason"], said["msg"], why, match)
 	}
 	unpublished(ts, nil)
 	data, err := os.ReadFile(ts.MkAbs(scenarioFile))
 	row := map[string]any{}
-	if err != nil || json.Unmarshal(data, &row) != nil || row["Name"] == nil {
+	if err != nil || json.Unmarshal(data, &row) != nil || row["note"] == nil {
 		return // no row that could be told
 	}
-	status, why := "Failed", args[0]
-	switch reason.Code(why) {
-	case reason.Undecodable, reason.InvalidMessage, reason.UnsupportedCommand:
+	if !strings.Contains(ts.Getenv("RSMS_MESSAGE"), `"scenario_id":"s1"`) {
+		why = reason.ScenarioNotFound // of this row
+	}
+	if !toldOf(ts, why) {
 		if row["Status"] != nil {
-			ts.Fatalf("the scenario row was touched: %s", data)
+			ts.Fatalf("the scenario row was touched:\n%s", data)
 		}
 		return
 	}
-	if row["Status"] != status || row["Reason"] != why || row["FinishedAt"] == "" || row["note"] == nil {
+	if status := statusOf(why); status != "" && (row["Status"] != status || row["Reason"] != string(why) || row["FinishedAt"] == "") {
 		ts.Fatalf("the scenario row does not say %s %s:\n%s", status, why, data)
 	}
+	if row["Status"] == "Completed" || statusOf(why) == "" && row["Reason"] == string(why) {
+		ts.Fatalf("the scenario row says what it must not:\n%s", data)
+	}
+}
+
+// toldOf reports whether a run that ended for the reason had a record, which it
+// must have but for what is found out before.
+func toldOf(ts *testscript.TestScript, why reason.Code) bool {
+	_, err := os.Stat(ts.MkAbs("store/tables/Runs/tiny/s1.json"))
+	switch why {
+	case reason.Undecodable, reason.InvalidMessage, reason.UnsupportedCommand, reason.ScenarioNotFound,
+		reason.BasinNotFound, reason.EngineMissing:
+		return err == nil
+	}
+	return true
+}
+
+// statusOf is what a scenario row must say of a run that ended for a reason,
+// "" where the run has no say in it.
+func statusOf(why reason.Code) string {
+	switch why {
+	case reason.Busy, reason.LeaseLost:
+		return ""
+	case reason.Cancelled:
+		return "Cancelled"
+	case reason.TimedOut:
+		return "TimedOut"
+	}
+	return "Failed"
 }
 
 // lastError is the last line of the log, which must be an error.
@@ -223,7 +272,7 @@ type file struct {
 func files(ts *testscript.TestScript, dir string) map[string]file {
 	dir = ts.MkAbs(dir)
 	found := map[string]file{}
-	ts.Check(filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	ts.Check(filepath.WalkDir(dir, func(full string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -231,11 +280,11 @@ func files(ts *testscript.TestScript, dir string) map[string]file {
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(full)
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
+		name, err := filepath.Rel(dir, full)
 		found[filepath.ToSlash(name)] = file{string(data), info.ModTime()}
 		return err
 	}))
@@ -290,6 +339,37 @@ func same(ts *testscript.TestScript, args []string) {
 		x, y := fields.ReplaceAllString(a[name].data, "$1"), fields.ReplaceAllString(b[name].data, "$1")
 		if x != y || x == "" && (a[name] == file{} || b[name] == file{}) {
 			ts.Fatalf("%s differs:\n%s\n%s", name, a[name].data, b[name].data)
+		}
+	}
+}
+
+// whole: whole [DIR] checks that every result.json in a store names every blob
+// of its run, with its true size and hash.
+func whole(ts *testscript.TestScript, args []string) {
+	usageOf(ts, args, 0, 1, "whole [DIR]")
+	all, results := files(ts, append(args, "store")[0]), 0
+	for name, f := range all {
+		folder, base := path.Split(name)
+		if base != publish.MarkerName {
+			continue
+		}
+		results++
+		marker, err := publish.ReadMarker(strings.NewReader(f.data))
+		ts.Check(err)
+		for _, b := range marker.Blobs {
+			data := all[folder+b.Name].data
+			if sum := sha256.Sum256([]byte(data)); int64(len(data)) != b.Size || hex.EncodeToString(sum[:]) != b.SHA256 {
+				ts.Fatalf("%s is not what %s says of it: %+v", b.Name, name, b)
+			}
+			delete(all, folder+b.Name)
+		}
+	}
+	if results == 0 {
+		ts.Fatalf("there is no result")
+	}
+	for name := range all {
+		if strings.HasPrefix(name, "rsms-results/") && path.Base(name) != publish.MarkerName && !strings.Contains(name, "/run/") {
+			ts.Fatalf("%s is of no result", name)
 		}
 	}
 }

@@ -61,6 +61,9 @@ func (r *Runner) Run(ctx context.Context, dir string) ([]Took, error) {
 		if err := left(dir, step); err != nil {
 			return took, err
 		}
+		if info, err := os.Stat(filepath.Join(dir, step.Name+".stderr")); err == nil && info.Size() > 0 {
+			r.Log.Warn("engine said", "engine", step.Name, "tail", result.Tail)
+		}
 		r.Log.Info("engine done", "engine", step.Name, "seconds", result.Wall.Seconds(), "max_rss_bytes", result.MaxRSS)
 	}
 	return took, nil

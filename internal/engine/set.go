@@ -82,7 +82,7 @@ func Find(dir, runner string) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{Name: "EXE_DIR"}
-	var paths, missing []string
+	var paths, missing, barred []string
 	for _, o := range outputs {
 		path := pick(dir, entries, o.name)
 		if path == "" {
@@ -90,12 +90,19 @@ func Find(dir, runner string) (*Set, error) {
 			continue
 		}
 		paths = append(paths, path)
+		if _, err := exec.LookPath(path); err != nil && len(prefix) == 0 {
+			barred = append(barred, filepath.Base(path))
+		}
 		argv := append(slices.Clone(prefix), path)
 		s.Steps = append(s.Steps, Step{Name: o.name, Path: argv[0], Args: argv[1:], Outputs: o.files})
 	}
 	if len(missing) > 0 {
 		return nil, reason.New(reason.EngineMissing, "%s not found in EXE_DIR %s; looked for the name with and without .exe in any case",
 			strings.Join(missing, ", "), dir)
+	}
+	if len(barred) > 0 {
+		return nil, reason.New(reason.EngineMissing, "%s in EXE_DIR %s may not be executed: give permission, or name a RSMS_ENGINE_RUNNER",
+			strings.Join(barred, ", "), dir)
 	}
 	return s, s.hash(paths)
 }

@@ -26,6 +26,11 @@ func AppendE(dst []byte, v float64, width, digits int) []byte {
 		b = append(b, '-')
 	}
 	leading := len(b)
+	if n, exponent, ok := significant(math.Abs(v), digits); ok {
+		b = append(b, '0', '.')
+		b = appendDigits(b, n, digits)
+		return appendTight(dst, appendExponent(b, exponent), leading, width)
+	}
 	b = append(b, '0', '.')
 	if v == 0 {
 		for range digits {
@@ -129,7 +134,92 @@ func AppendG(dst []byte, v float64, width, digits int) []byte {
 // AppendExp appends v as C prints %.{digits}e: 1.234e+05, the exponent with at
 // least two digits.
 func AppendExp(dst []byte, v float64, digits int) []byte {
+	if n, exponent, ok := significant(math.Abs(v), digits+1); ok {
+		if v < 0 {
+			dst = append(dst, '-')
+		}
+		start := len(dst)
+		dst = appendDigits(append(dst, 0), n, digits+1)
+		dst[start] = dst[start+1]
+		if digits > 0 {
+			dst[start+1] = '.'
+		} else {
+			dst = dst[:start+1]
+		}
+		mark := byte('+')
+		if exponent--; exponent < 0 {
+			mark, exponent = '-', -exponent
+		}
+		return append(dst, 'e', mark, byte('0'+exponent/10), byte('0'+exponent%10))
+	}
 	return strconv.AppendFloat(dst, v, 'e', digits, 64)
+}
+
+// maxFastDigits bounds significant: beyond it, rounding of the product could
+// reach a digit.
+const maxFastDigits = 11
+
+// significant returns v > 0 as 0.n * 10**exponent with n of that many digits,
+// rounded to nearest. ok is false where the quick way is not certain to be
+// right: then strconv, which always is, has to do it.
+func significant(v float64, digits int) (n uint64, exponent int, ok bool) {
+	if digits < 1 || digits > maxFastDigits || v < 1e-30 || v > 1e30 {
+		return 0, 0, false
+	}
+	// 2**binary <= v; times log10(2), rounded down, the exponent or one less.
+	binary := int(math.Float64bits(v)>>52) - 1023
+	exponent = (binary*315653)>>20 + 1
+	scaled, ok := shift(v, digits-exponent)
+	if scaled >= exactPowers[digits] {
+		exponent++
+		scaled, ok = shift(v, digits-exponent)
+	}
+	if !ok {
+		return 0, 0, false
+	}
+	n = uint64(scaled)
+	part := scaled - float64(n)
+	// scaled is off by less than 1e-4: 11 digits against the 15 of a float64.
+	if math.Abs(part-.5) < 1e-4 || n < uint64(exactPowers[digits-1]) {
+		return 0, 0, false
+	}
+	if part > .5 {
+		n++
+	}
+	if n == uint64(exactPowers[digits]) {
+		n, exponent = n/10, exponent+1
+	}
+	return n, exponent, true
+}
+
+// shift returns v*10**k, rounded once; ok is false where 10**k is not exact.
+func shift(v float64, k int) (shifted float64, ok bool) {
+	switch {
+	case 0 <= k && k < len(exactPowers):
+		return v * exactPowers[k], true
+	case k < 0 && -k < len(exactPowers):
+		return v / exactPowers[-k], true
+	}
+	return 0, false
+}
+
+// appendDigits appends n with exactly that many digits.
+func appendDigits(dst []byte, n uint64, digits int) []byte {
+	start := len(dst)
+	for range digits {
+		dst = append(dst, '0')
+	}
+	i := len(dst) - 1
+	for ; i > start; i -= 2 {
+		rest := n / 100
+		pair := uint32(n - rest*100)
+		dst[i], dst[i-1] = byte('0'+pair%10), byte('0'+pair/10)
+		n = rest
+	}
+	if i == start {
+		dst[i] = byte('0' + n)
+	}
+	return dst
 }
 
 // appendTight appends text right-aligned; the 0 before the point, at leading,

@@ -90,6 +90,37 @@ func TestWriteReadE(t *testing.T) {
 	}
 }
 
+// The quick way to digits must give the digits of strconv, above all next to
+// halves and powers of ten.
+func TestDigitsOfAppend(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for i := range 200000 {
+		digits := random.IntN(13)
+		v := math.Pow(10, float64(random.IntN(70)-35))
+		switch i % 4 {
+		case 0: // a power of ten and its neighbours
+			for range random.IntN(4) {
+				v = math.Nextafter(v, float64(i%8)*math.MaxFloat64-1)
+			}
+		case 1: // near half of the last digit
+			v *= math.Trunc(random.Float64()*math.Pow(10, float64(digits+1))) + .5
+		case 2:
+			v *= random.Float64()
+		case 3:
+			v *= -random.Float64()
+		}
+		want := strconv.FormatFloat(v, 'e', digits, 64)
+		if got := string(fortran.AppendExp(nil, v, digits)); got != want {
+			t.Fatalf("AppendExp(%v, %d) = %q, want %q", v, digits, got, want)
+		}
+		text := fortran.AppendE(nil, v, 30, digits+1)
+		got, err := fortran.ParseFloat(text)
+		if number, _ := strconv.ParseFloat(want, 64); err != nil || got != number {
+			t.Fatalf("AppendE(%v, %d) = %q, want %q", v, digits+1, text, want)
+		}
+	}
+}
+
 func BenchmarkAppendE(b *testing.B) {
 	dst := make([]byte, 0, 64)
 	b.ReportAllocs()

@@ -41,7 +41,7 @@ func (j *Job) load(ctx context.Context, m *message.Message) (*inputs, error) {
 	in := &inputs{files: map[string][]byte{}, hashes: map[string]string{}, tolerance: j.Tolerance}
 	there, err := j.Inputs.BasinExists(ctx, m.Basin)
 	if err != nil {
-		return nil, fmt.Errorf("look for basin %s: %w", m.Basin, err)
+		return nil, fmt.Errorf("look for basin %s: %w", m.Basin, faulty(reason.BasinNotFound, err))
 	}
 	in.columns, err = j.Inputs.Scenario(ctx, m.Basin, m.Scenario)
 	if errors.Is(err, storage.ErrNotFound) && there {
@@ -59,7 +59,7 @@ func (j *Job) load(ctx context.Context, m *message.Message) (*inputs, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s of basin %s: %w", name, m.Basin, err)
+			return nil, fmt.Errorf("read %s of basin %s: %w", name, m.Basin, faulty(reason.InvalidBasin, err))
 		}
 		in.files[name] = data
 		in.hashes[name] = hash(data)
@@ -77,6 +77,16 @@ func (j *Job) load(ctx context.Context, m *message.Message) (*inputs, error) {
 	}
 	in.key, err = in.runKey(m, j.Engines)
 	return in, err
+}
+
+// faulty gives what a store finds wrong with an input, such as a name in
+// another letter case, its reason. Any other error of a store is not ours to
+// judge.
+func faulty(code reason.Code, err error) error {
+	if len(reason.Faults(err)) == 0 {
+		return err
+	}
+	return reason.Wrap(code, err, "")
 }
 
 // runKey is the hash of all that decides the numbers of a run.

@@ -6,11 +6,13 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -46,7 +48,9 @@ type Job struct {
 	EngineEnv   []string
 	Supervisor  []string // see process.Command
 	StepTimeout time.Duration
-	Grace       time.Duration // for an engine that is asked to stop
+	// Grace is what an engine that is asked to stop has, and then again the
+	// writes that must still happen.
+	Grace time.Duration
 
 	WorkDir     string // "" is the system's
 	KeepWorkDir bool
@@ -76,13 +80,15 @@ type Answer struct {
 func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answer, error) {
 	ids := plume.IDs{Basin: m.Basin, Scenario: m.Scenario, JobID: jobID}
 	j.Progress("inputs", 0)
+	request := runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: jobID, Owner: j.Owner, Lease: j.Lease,
+		Engine: j.Engines.Version(), Metadata: metadata(m), Force: m.Force, Log: j.Log}
 	raw, err := j.load(ctx, m)
 	if err != nil {
-		return nil, j.refuse(ctx, ids, err)
+		return nil, j.refuse(ctx, request, err)
 	}
-	hold, err := runs.Take(ctx, j.Runs, runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: jobID,
-		RunKey: raw.key, Owner: j.Owner, Lease: j.Lease, Engine: j.Engines.Version(), Force: m.Force, Log: j.Log,
-		Current: func(ctx context.Context) (bool, error) { return j.current(ctx, ids, raw.key) }})
+	request.RunKey = raw.key
+	request.Current = func(ctx context.Context) (bool, error) { return j.current(ctx, ids, raw.key) }
+	hold, err := runs.Take(ctx, j.Runs, request)
 	if errors.Is(err, runs.ErrCurrent) {
 		marker, err := j.marker(ctx, ids)
 		return &Answer{Current: true, Marker: marker}, err
@@ -97,12 +103,22 @@ func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answe
 	return answer, err
 }
 
-// finalTime bounds the writes that must still happen when the run was stopped.
-const finalTime = 10 * time.Second
+// metadata is what the message says besides its own fields, as a JSON object;
+// "" for nothing.
+func metadata(m *message.Message) string {
+	if len(m.Metadata) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(m.Metadata)
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	return string(text)
+}
 
 // finish writes how the run ended. A run that lost its scenario writes nothing.
 func (j *Job) finish(ctx context.Context, hold *runs.Hold, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Grace)
 	defer cancel()
 	end := hold.Finish(ctx, outcome(err))
 	if end != nil && err != nil {
@@ -132,13 +148,17 @@ func outcome(err error) runs.Outcome {
 
 // refuse tells the scenario row, where there is one and nobody runs it, that
 // its inputs cannot even be read, and returns the error.
-func (j *Job) refuse(ctx context.Context, ids plume.IDs, err error) error {
-	code := reason.Of(err)
-	if code != reason.BasinNotFound && code != reason.InvalidBasin && code != reason.InvalidFlows && code != reason.InvalidScenario {
+func (j *Job) refuse(ctx context.Context, request runs.Request, err error) error {
+	switch reason.Of(err) {
+	case reason.BasinNotFound, reason.InvalidBasin, reason.InvalidFlows, reason.InvalidScenario, reason.StorageDenied:
+	default:
 		return err
 	}
-	hold, took := runs.Take(ctx, j.Runs, runs.Request{Basin: ids.Basin, Scenario: ids.Scenario, JobID: ids.JobID,
-		Owner: j.Owner, Lease: j.Lease, Engine: j.Engines.Version(), Force: true, Log: j.Log})
+	if _, unread := j.Inputs.Scenario(ctx, request.Basin, request.Scenario); unread != nil {
+		return err // there is no row to tell, and a run record would stand for nothing
+	}
+	request.Force = true
+	hold, took := runs.Take(ctx, j.Runs, request)
 	if took != nil {
 		j.Log.Warn("the scenario row was not told", "error", took)
 		return err
@@ -222,8 +242,15 @@ func (j *Job) keepLogs(ctx context.Context, hold *runs.Hold, ids plume.IDs, logs
 	if hold.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Grace)
 	defer cancel()
+	if m, err := j.marker(ctx, ids); err == nil && m.JobID == ids.JobID {
+		// The logs of that name belong to a result, which stands.
+		for i := range logs {
+			folder, name := path.Split(logs[i].Name)
+			logs[i].Name = path.Join(folder, "failed", name)
+		}
+	}
 	if err := publish.Logs(ctx, j.Results, ids, logs); err != nil {
 		j.Log.Warn("engine logs were not kept", "error", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -81,10 +82,21 @@ func (r *results) readBalance(plan *engine.Plan, dir string) (map[int][]float64,
 		return nil, err
 	}
 	r.balance.Finish(last)
-	if e := r.balance.Final.RelativeError; e > mostOutOfBalance {
-		return nil, reason.New(reason.EngineOutputInvalid, "the mass ledger of the transport engine is out of balance by %.2g of the released mass", e)
+	return branchKg, believable(last, r.balance.Final.RelativeError, plan.Case.Scenario.MassKg())
+}
+
+// believable checks the last ledger of a transport engine against the spill:
+// that all of it was released and that what became of it adds up, whatever
+// the engine says of its own error.
+func believable(l plume.Ledger, said, massKg float64) error {
+	if off := math.Abs(l.InjectedKg-massKg) / massKg; !(off <= mostOutOfBalance) {
+		return reason.New(reason.EngineOutputInvalid, "the transport engine released %.4g kg, the spill has %.4g kg", l.InjectedKg, massKg)
 	}
-	return branchKg, nil
+	open := math.Abs(l.InjectedKg-l.InRiverKg-l.OutflowKg-l.DecayedKg-l.WithdrawnKg) / massKg
+	if e := math.Max(open, said); !(e <= mostOutOfBalance) {
+		return reason.New(reason.EngineOutputInvalid, "the mass ledger of the transport engine is out of balance by %.2g of the released mass", e)
+	}
+	return nil
 }
 
 // result is what will be published.

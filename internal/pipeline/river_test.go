@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -59,6 +62,9 @@ func writeRiver(tb testing.TB, dir string, r layout) {
 	put(tb, dir, "riverbasin/channel/basin.json", `{"name":"channel","dispersion":{"dqq":0.25}}`)
 }
 
+// benchScenario is 500 steps of 15 minutes.
+const benchScenario = `{"SpillMile":1,"SpillTime":"2026-01-02T03:00:00Z","SpillMassKg":5000,"SimulationHours":125}`
+
 // BenchmarkPipeline runs the whole job with the engines as child processes,
 // 500 steps, on networks of 100, 1,000 and 10,000 grids. ns/cell is wall time
 // per grid and step, job-MB the peak memory of this process.
@@ -68,7 +74,7 @@ func BenchmarkPipeline(b *testing.B) {
 		b.Run(fmt.Sprint(grids), func(b *testing.B) {
 			dir := b.TempDir()
 			writeRiver(b, dir, layout{branches: branches, grids: 100, subreachKm: 0.5, mileSense: 0.3})
-			put(b, dir, "tables/Scenarios/channel/s1.json", `{"SpillMile":1,"SpillTime":"2026-01-02T03:00:00Z","SpillMassKg":5000,"SimulationHours":125}`)
+			put(b, dir, "tables/Scenarios/channel/s1.json", benchScenario)
 			j := jobOn(b, dir)
 			rows := 0
 			for b.Loop() {
@@ -87,4 +93,31 @@ func peakMB() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.Sys) / (1 << 20)
+}
+
+// TestWriteBenchRiver writes the engine inputs of the largest benchmark into a
+// folder for scripts/bench.sh; without one it checks that they can be written.
+func TestWriteBenchRiver(t *testing.T) {
+	dir, branches := os.Getenv("RSMS_BENCH_DIR"), 100
+	if dir == "" {
+		dir, branches = t.TempDir(), 2
+	}
+	writeRiver(t, dir, layout{branches: branches, grids: 100, subreachKm: 0.5, mileSense: 0.3})
+	put(t, dir, "tables/Scenarios/channel/s1.json", benchScenario)
+	j := jobOn(t, dir)
+	in, err := j.load(context.Background(), messageOf("channel", "s1", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, _, err := j.plan(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "run")
+	if err := os.Mkdir(run, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.WriteInputs(run); err != nil {
+		t.Fatal(err)
+	}
 }

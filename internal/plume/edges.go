@@ -114,30 +114,37 @@ func none(n int) []int {
 }
 
 // riverMass shares the mass of each branch among the rivers of its places, by
-// concentration times length, or by length alone where all places are clean.
+// concentration times length, or by length alone where all places are clean. A
+// river that has a branch to itself gets exactly its mass.
 func (e *Edges) riverMass(c, branchKg []float64) []float64 {
-	mass := make([]float64, len(e.series))
+	mass, part := make([]float64, len(e.series)), make([]float64, len(e.series))
 	for b, places := range e.branches {
 		if len(places) == 0 || branchKg[b] == 0 {
 			continue
 		}
-		var load, length float64
-		for _, i := range places {
-			load += c[i] * e.length[i]
-			length += e.length[i]
+		all := e.weigh(part, places, func(i int) float64 { return c[i] * e.length[i] })
+		if all <= 0 {
+			all = e.weigh(part, places, func(i int) float64 { return e.length[i] })
 		}
-		for _, i := range places {
-			part := 1 / float64(len(places))
-			switch {
-			case load > 0:
-				part = c[i] * e.length[i] / load
-			case length > 0:
-				part = e.length[i] / length
-			}
-			mass[e.riverOf[i]] += part * branchKg[b]
+		if all <= 0 {
+			all = e.weigh(part, places, func(int) float64 { return 1 })
+		}
+		for r, p := range part {
+			mass[r] += p / all * branchKg[b]
 		}
 	}
 	return mass
+}
+
+// weigh sets part to the weight of the places by river and returns the sum.
+func (e *Edges) weigh(part []float64, places []int, weight func(place int) float64) (all float64) {
+	clear(part)
+	for _, i := range places {
+		w := weight(i)
+		part[e.riverOf[i]] += w
+		all += w
+	}
+	return all
 }
 
 // Series returns the series in the order of the rivers of the index.

@@ -116,6 +116,7 @@ func ReadMarker(r io.Reader) (*Marker, error) {
 func Publish(ctx context.Context, store Store, held func() error, now func() time.Time, r *Result) (*Marker, error) {
 	p := publisher{ctx: ctx, store: store, held: held, basin: r.Marker.Basin, scenario: r.Marker.Scenario}
 	m := r.Marker
+	m.Blobs = make([]BlobInfo, 0, len(r.Blobs))
 	if err := p.guard(); err != nil {
 		return nil, err
 	}

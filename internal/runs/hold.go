@@ -104,12 +104,12 @@ func (h *Hold) Finish(ctx context.Context, out Outcome) error {
 	h.stop()
 	h.done.Wait()
 	defer h.cancel(context.Canceled)
-	if err := h.Err(); err != nil {
-		return err
-	}
 	r := h.snapshot()
 	if !r.State.mayBecome(out.State) {
 		return fmt.Errorf("a run cannot go from %s to %s", r.State, out.State)
+	}
+	if err := h.Err(); err != nil {
+		return err
 	}
 	// Nobody watches any more, and the scenario row has no condition of its own.
 	if err := h.refresh(ctx); err != nil {
@@ -147,12 +147,17 @@ func (h *Hold) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := h.beat(ctx); err != nil && ctx.Err() == nil {
-			h.req.Log.Warn("run record not kept up, trying again", "error", err)
+		// A lease that ran out is not taken up again, even if nobody else did.
+		var err error
+		if h.Err() == nil {
+			err = h.beat(ctx)
 		}
-		if err := h.Err(); err != nil {
-			h.cancel(err)
+		if lost := h.Err(); lost != nil {
+			h.cancel(lost)
 			return
+		}
+		if err != nil && ctx.Err() == nil {
+			h.req.Log.Warn("run record not kept up, trying again", "error", err)
 		}
 		if h.snapshot().CancelRequested {
 			h.cancel(cancelled())
@@ -249,7 +254,7 @@ func (h *Hold) refresh(ctx context.Context) error {
 		return h.lost
 	}
 	h.etag = etag
-	h.record.CancelRequested = h.record.CancelRequested || now.CancelRequested
+	h.record.CancelRequested = now.CancelRequested
 	return nil
 }
 

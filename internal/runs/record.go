@@ -43,6 +43,9 @@ type Record struct {
 	Detail          string      `json:"Detail"`
 	CancelRequested bool        `json:"CancelRequested"`
 	Engine          string      `json:"Engine"`
+	// Metadata is what the message said besides its own fields, a JSON object
+	// as text; "" for nothing.
+	Metadata string `json:"Metadata,omitempty"`
 }
 
 // mayBecome says whether a run may go from one state to another. Whoever takes

@@ -30,6 +30,7 @@ type Request struct {
 	Owner           string        // unique per process
 	Lease           time.Duration // how long a silent owner is believed to live
 	Engine          string
+	Metadata        string // see Record
 	// Current reports whether the result of a completed run is whole; with
 	// Force it is not asked.
 	Current func(ctx context.Context) (bool, error)
@@ -108,7 +109,7 @@ func last(ctx context.Context, store Store, req *Request) (*Record, string, erro
 func next(old *Record, req *Request, now time.Time) Record {
 	r := Record{JobID: req.JobID, RunKey: req.RunKey, State: Running, Step: "inputs", Attempt: 1,
 		Generation: old.Generation + 1, Owner: req.Owner, LeaseUntil: now.Add(req.Lease),
-		StartedAt: now.Truncate(time.Second), Engine: req.Engine}
+		StartedAt: now.Truncate(time.Second), Engine: req.Engine, Metadata: req.Metadata}
 	switch {
 	case !old.same(req) || old.State == Completed:
 	case old.State == Running && old.Owner == req.Owner:
@@ -137,7 +138,7 @@ func (h *Hold) announce(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.req.Lease/3)
 	defer cancel()
-	if back := h.giveBack(ctx); back != nil {
+	if back := h.giveBack(ctx); back != nil && reason.Of(back) != reason.LeaseLost {
 		h.req.Log.Warn("the scenario was not given back and looks taken until its lease ends", "error", back)
 	}
 	return err

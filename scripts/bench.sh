@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Whole-process figures of the bundled engines on 10,000 grids and 500 steps,
+# and of a run of the shipped example. Peer: a Fortran -O2 program that writes
+# the same number of BLTM.FLW records and computes nothing, which is less than
+# any DAFLOW in Fortran has to do.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+make --no-print-directory build
+job=$PWD/bin/rsms-job
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# timed NAME COMMAND...: wall seconds and peak memory, best of three runs.
+timed() {
+	local name=$1 best='' line
+	shift
+	for _ in 1 2 3; do
+		line=$( { /usr/bin/time -f '%e %M' "$@" >/dev/null 2>"$dir/stderr"; } 2>&1; tail -n 1 "$dir/stderr")
+		if [ -z "$best" ] || awk "BEGIN{exit !(${line%% *} < ${best%% *})}"; then best=$line; fi
+	done
+	printf '%-34s %8.2f s %8.1f MB\n' "$name" "${best%% *}" "$(awk "BEGIN{print ${best##* }/1024}")"
+}
+
+RSMS_BENCH_DIR=$dir go test -run '^TestWriteBenchRiver$' -count 1 ./internal/pipeline >/dev/null
+run=$dir/run
+cd "$run"
+timed 'daflow 10,000 grids x 500 steps' "$job" engine daflow
+timed 'bltm   10,000 grids x 500 steps' "$job" engine bltm
+timed 'ctplt  10,000 places' "$job" engine ctplt
+timed 'cxplt  126 times' "$job" engine cxplt
+if command -v gfortran >/dev/null; then
+	gfortran -O2 -o "$dir/ceiling" "$OLDPWD/scripts/bench/ceiling.f90"
+	timed 'Fortran, BLTM.FLW records only' "$dir/ceiling" 500 100 100
+else
+	echo 'gfortran is not installed: no peer for daflow'
+fi
+timed 'whole job, antietam 1970-03-24' "$job" demo "$dir/demo"
