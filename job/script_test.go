@@ -28,7 +28,10 @@ import (
 )
 
 // TestScripts runs the program as a whole, as testdata/script says.
-func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/script", nil)
+}
 
 // runScripts runs the scripts of a folder. In each, RSMS_STORE_DIR, RSMS_MESSAGE
 // and RSMS_WORK_DIR point at the scenario that the command store lays out, so

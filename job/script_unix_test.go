@@ -24,6 +24,7 @@ import (
 
 // TestEngineScripts runs the program with engines that are shell scripts.
 func TestEngineScripts(t *testing.T) {
+	t.Parallel()
 	runScripts(t, "testdata/script/engine", map[string]scriptCommand{
 		"engine": layEngine, "until": until, "gone": gone, "record": record,
 		"job": job, "signal": sendSignal, "ended": ended, "patient": patient,

@@ -91,8 +91,8 @@ func TestSlug(t *testing.T) {
 				want := edges[x]
 				t.Logf("x %g: peak %+.2f %%, at %+.0f s, edges %+.0f %+.0f s", x, 100*(top/peaks[x]-1),
 					when-want[0], lead-want[1]*3600, trail-want[2]*3600)
-				if x >= 20*channelU*dt && abs(top/peaks[x]-1) > 0.01 {
-					t.Errorf("x %g: peak %v, want %v within 1 %%", x, top, peaks[x])
+				if x >= 20*channelU*dt && abs(top/peaks[x]-1) > 0.004 {
+					t.Errorf("x %g: peak %v, want %v within 0.4 %%", x, top, peaks[x])
 				}
 				if abs(when-want[0]) > dt/4 {
 					t.Errorf("x %g: peak at %v s, want %v within a quarter step", x, when, want[0])

@@ -115,6 +115,8 @@ func (t *transport) sweep(b *branch) {
 	grid := 0.0 // the same of the grid
 	for g := 1; g < b.grids()-1; g++ {
 		grid += b.content[g-1]
+		fresh := b.fresh[g] && !t.published
+		b.fresh[g] = false
 		if b.gained[g] == 0 {
 			continue
 		}
@@ -127,8 +129,7 @@ func (t *transport) sweep(b *branch) {
 			edge = grid
 			continue
 		}
-		if b.fresh[g] && !t.published {
-			b.fresh[g] = false
+		if fresh {
 			i, edge = b.water.cut(i, edge, grid+b.passed[g])
 			i, edge = b.water.cut(i, edge, grid)
 			for i >= b.water.lo && edge+b.water.vol[i] <= grid {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -87,6 +88,20 @@ func TestLateral(t *testing.T) {
 		}
 		if want := 7 * 10 * dt * steps / 1000; abs(l.Injected/want-1) > 1e-9 {
 			t.Errorf("injected %v, want %v", l.Injected, want)
+		}
+	})
+	t.Run("order of entering", func(t *testing.T) {
+		// From the lateral the water has a tenth of a step to the end.
+		short := *h
+		short.Constituents = []Constituent{{"A", 4}} // K*DT = 1
+		b := short.Branches[0]
+		b.Grids = []Grid{{Initial: []float64{0}}, {Distance: 0.5, Initial: []float64{0}}, {Distance: 0.545, Initial: []float64{0}}}
+		short.Branches = []Branch{b}
+		f := flowState{[]float64{25, 50, 50}, []float64{50, 100, 0}, []float64{0, 25, 0}}
+		_, l := simulate(t, inputText(t, &short, map[int][]Boundary{1: {{1, 2, []float64{1}}}}),
+			flowText(steps, 1, func(int, int) flowState { return f }), Options{})
+		if got, want := l[0].Outflow/l[0].Injected, math.Exp(-0.1); abs(got-want) > 0.03 {
+			t.Errorf("%v of the lateral left the branch, want %v", got, want)
 		}
 	})
 	t.Run("more withdrawn than there is", func(t *testing.T) {
@@ -207,6 +222,26 @@ func TestParcels(t *testing.T) {
 			what += " leave"
 		}
 		totals(what)
+	}
+}
+
+// TestCondense: slivers do not stay, and what is large enough is left alone.
+func TestCondense(t *testing.T) {
+	tr := &transport{dt: 900, smallFlow: 1}
+	b := &branch{q: []float64{1, 1}, content: []float64{1e5}, water: newParcels(1)}
+	var mass float64
+	for i, v := range []float64{2000, 1e-9, 2000, 300, 300, 2000, 0, 2000} {
+		at := b.water.push(v)
+		b.water.conc[0][at] = float64(i)
+		mass += v * float64(i)
+	}
+	tr.condense(b)
+	got := b.water.vol[b.water.lo:]
+	if want := []float64{2000, 2000, 600, 2000, 2000}; !slices.EqualFunc(got, want, func(a, b float64) bool { return abs(a-b) < 1e-6 }) {
+		t.Errorf("pieces %v, want %v", got, want)
+	}
+	if abs(b.water.mass(0)-mass) > 1e-9*mass {
+		t.Errorf("mass %v, was %v", b.water.mass(0), mass)
 	}
 }
 

@@ -68,7 +68,7 @@ func (t *transport) exchanges(b *branch, first, last int, dt float64) {
 	var dispersed, least, overDispersed, overLeast float64
 	fresh := true
 	for i := last - 1; i >= first; i-- {
-		for edge >= end && g < len(b.content)-1 {
+		for edge >= end*(1-slack) && g < len(b.content)-1 {
 			g++
 			end += b.content[g]
 			fresh = true

@@ -3,6 +3,7 @@ package bltm
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -90,6 +91,7 @@ func (s *scene) flow(r *rand.Rand) {
 		dry[b] = r.IntN(4) == 0
 	}
 	dt := h.StepHours * 3600
+	wish := r.IntN(2) == 0
 	for step := range h.Steps + 1 {
 		states := make([]flowState, len(h.Branches))
 		arrives := map[int]float64{}
@@ -125,6 +127,9 @@ func (s *scene) flow(r *rand.Rand) {
 				} else {
 					gain := math.Max(lateral[b][g], -f.q[g])
 					f.lateral[g] = gain
+					if wish {
+						f.lateral[g] = lateral[b][g] // more than the river has
+					}
 					total := held[b][g] + (f.q[g]+gain)*dt
 					keep := math.Min(total, held[b][g]*(0.8+0.4*r.Float64())+0.3*total*float64(r.IntN(2))*r.Float64())
 					f.q[g+1] = (total - keep) / dt
@@ -217,7 +222,7 @@ func eachScene(t *testing.T, n, steps int, check func(*testing.T, *rand.Rand, *s
 }
 
 func TestMassBalance(t *testing.T) {
-	eachScene(t, 80, 50, func(t *testing.T, r *rand.Rand, s *scene) {
+	eachScene(t, 500, 50, func(t *testing.T, r *rand.Rand, s *scene) {
 		for _, published := range []bool{false, true} {
 			all, ledgers := simulate(t, inputText(t, s.h, s.changes), s.text(), Options{Published: published})
 			for _, l := range ledgers {
@@ -242,7 +247,7 @@ func TestMassBalance(t *testing.T) {
 }
 
 func TestUniformStaysUniform(t *testing.T) {
-	eachScene(t, 50, 50, func(t *testing.T, r *rand.Rand, s *scene) {
+	eachScene(t, 500, 50, func(t *testing.T, r *rand.Rand, s *scene) {
 		s.uniform()
 		for _, published := range []bool{false, true} {
 			all, _ := simulate(t, inputText(t, s.h, s.changes), s.text(), Options{Published: published})
@@ -264,7 +269,7 @@ func TestUniformStaysUniform(t *testing.T) {
 }
 
 func TestPermutedBranches(t *testing.T) {
-	eachScene(t, 50, 40, func(t *testing.T, r *rand.Rand, s *scene) {
+	eachScene(t, 500, 40, func(t *testing.T, r *rand.Rand, s *scene) {
 		to := r.Perm(len(s.h.Branches))
 		p := s.permuted(to)
 		a, _ := simulate(t, inputText(t, s.h, s.changes), s.text(), Options{})
@@ -275,6 +280,41 @@ func TestPermutedBranches(t *testing.T) {
 					if d := b[step][to[i]][g]; abs(c-d) > 1e-8 {
 						t.Fatalf("step %d branch %d grid %d: %v, renumbered %v", step, i+1, g+1, c, d)
 					}
+				}
+			}
+		}
+	})
+}
+
+// TestWaterBalance: the list of pieces holds the water that the areas say, in
+// every branch after every step, however much is withdrawn.
+func TestWaterBalance(t *testing.T) {
+	eachScene(t, 500, 50, func(t *testing.T, r *rand.Rand, s *scene) {
+		input, err := NewInput(bytes.NewReader(inputText(t, s.h, s.changes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := newRun(input, bytes.NewReader(s.text()), io.Discard, io.Discard, Options{})
+		if err := run.start(); err != nil {
+			t.Fatal(err)
+		}
+		for step := 1; step <= s.h.Steps; step++ {
+			if err := run.step(step); err != nil {
+				t.Fatal(err)
+			}
+			for i, b := range run.state.branches {
+				var listed, held float64
+				for _, v := range b.water.vol[b.water.lo:] {
+					listed += v
+				}
+				for _, v := range b.content {
+					if v < 0 {
+						t.Fatalf("step %d branch %d: content %v", step, i+1, b.content)
+					}
+					held += v
+				}
+				if abs(listed-held) > 1e-9*(held+b.outflow) {
+					t.Fatalf("step %d branch %d: %v in the list, %v on the bed", step, i+1, listed, held)
 				}
 			}
 		}

@@ -39,7 +39,7 @@ func (t *transport) publishedVolumes(b *branch, dt float64) int {
 	g, end := 0, b.content[0]
 	for i := len(w.vol) - 2; i >= w.lo; i-- {
 		edge += w.vol[i+1]
-		for edge >= end && g < len(b.content)-1 {
+		for edge >= end*(1-slack) && g < len(b.content)-1 {
 			g++
 			end += b.content[g]
 		}

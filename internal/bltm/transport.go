@@ -17,6 +17,10 @@ type transport struct {
 	solve     solver
 }
 
+// slack is the relative distance at which an edge counts as on a grid: rounding
+// must not decide which side it belongs to.
+const slack = 1e-9
+
 // junction is an interior one: what ends there and what begins there.
 type junction struct {
 	in, out []*branch
@@ -109,7 +113,7 @@ func (t *transport) condense(b *branch) {
 	}
 	edge := w.vol[to]
 	for i := to - 1; i >= w.lo; i-- {
-		for edge >= end && g < len(b.content)-1 {
+		for edge >= end*(1-slack) && g < len(b.content)-1 {
 			g++
 			end += b.content[g]
 			small = t.smallest(b, g)
@@ -232,7 +236,7 @@ func (t *transport) sample(b *branch, dst []float64) {
 		if g > 0 {
 			grid += b.content[g-1]
 		}
-		for i > w.lo && edge+w.vol[i] < grid {
+		for i > w.lo && edge+w.vol[i] < grid*(1-slack) {
 			edge += w.vol[i]
 			i--
 		}

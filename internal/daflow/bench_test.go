@@ -14,8 +14,8 @@ import (
 func busy(n, steps int, unsteady bool) *daflow.Input {
 	in := single(steps, reachOf(1, 2, n, .2, 300, channel))
 	for g := range in.Network.Branches[0].Grids[:n-1] {
-		if unsteady { // full of waves from the start
-			in.Network.Branches[0].Grids[g].Flow += 100 * math.Sin(float64(g)/13)
+		if unsteady { // full of waves from the start, as many to a mile as come in later
+			in.Network.Branches[0].Grids[g].Flow += 100 * math.Sin(math.Floor(float64(g)/2.6)/5)
 		}
 	}
 	for k := 1; unsteady && k <= steps; k++ {

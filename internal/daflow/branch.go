@@ -72,10 +72,12 @@ type branch struct {
 	carried float64 // inflow volume given but not applied yet
 
 	content []float64 // volume above A0 in each reach of the flow field
+	before  []float64 // the same at the end of the step before
+	entered float64   // flow that entered the field in this step
 
-	// Written values, which differ from the field by volumes below QI*DT:
-	// flow and lateral flow per grid, volume above A0 per reach.
-	flow, lateral, volume []float64
+	// Written values: flow and lateral flow per grid, volume above A0 per
+	// reach. behind is the volume that has passed a grid but was not written.
+	flow, lateral, volume, behind []float64
 
 	// Kept between steps so that nothing is allocated in one.
 	scratch, moved []shock

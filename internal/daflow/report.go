@@ -89,7 +89,7 @@ func (r *report) close(b Balance) error {
 	fmt.Fprintf(r.w, " withdrawn           %18.6e\n", b.Withdrawn)
 	fmt.Fprintf(r.w, " stored at the start %18.6e\n", b.Stored0)
 	fmt.Fprintf(r.w, " stored at the end   %18.6e\n", b.Stored)
-	fmt.Fprintf(r.w, " error               %18.6e\n", b.Error)
+	fmt.Fprintf(r.w, " relative error      %18.9f\n", b.Relative)
 	for _, warning := range b.Warnings {
 		fmt.Fprintf(r.w, " warning: %s\n", warning)
 	}

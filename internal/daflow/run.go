@@ -125,7 +125,8 @@ func (b *branch) set(from *river.Branch, units river.Units, sources map[int]bool
 	unit := units.LengthPerDistance()
 	b.reaches = make([]reach, n)
 	b.flow, b.lateral = make([]float64, n+1), make([]float64, n+1)
-	b.volume, b.content = make([]float64, n), make([]float64, n)
+	b.volume, b.behind = make([]float64, n), make([]float64, n+1)
+	b.content, b.before = make([]float64, n), make([]float64, n)
 	for i := range b.reaches {
 		g := &grids[i]
 		r := reach{start: (g.Distance - grids[0].Distance) * unit, end: (grids[i+1].Distance - grids[0].Distance) * unit,
@@ -152,6 +153,7 @@ func (b *branch) set(from *river.Branch, units river.Units, sources map[int]bool
 	b.flow[n] = b.flow[n-1]
 	b.measure()
 	copy(b.volume, b.content)
+	copy(b.before, b.content)
 }
 
 // step runs step k, counted from 1.
@@ -175,6 +177,7 @@ func (m *model) step(k int) {
 		}
 		b.setLaterals(m.small, m.dt)
 		b.setInflow(m.inflow[i], m.small, m.dt)
+		b.entered = b.head
 		b.move(m.dt)
 		m.warnSpread(k, i+1, b.disperse(m.small, m.dt, m.spread))
 		b.measure()
@@ -200,44 +203,47 @@ func (m *model) arriving(i int) float64 {
 	return total
 }
 
-// write finds the flows to be written from the volume balance of each reach:
-// what does not flow out is stored. A flow below small is written as 0 and its
-// volume stays in the reach until there is enough of it.
+// write finds the flows to be written. What flows past a grid follows from the
+// volume balance of the reaches above it. A flow below small, or one against
+// the stream as dispersion can make it, is written as 0, and what that leaves
+// out or adds is made good at this grid as soon as it is worth small. The
+// volumes written are those of the flows written.
 func (b *branch) write(inflow, small, dt float64) {
 	b.flow[0] = inflow
-	q := inflow
+	written, real := inflow, b.entered
 	for i := range b.reaches {
-		target := b.content[i]
-		if i == 0 {
-			target = max(0, target+b.carried)
-		}
 		lateral := 0.0
 		if i+1 < len(b.reaches) && b.reaches[i+1].source >= 0 {
-			lateral = b.take(i, q, dt)
+			s := &b.sources[b.reaches[i+1].source]
+			applied := b.reaches[i+1].lateral
+			if applied < 0 {
+				applied = -max(0, s.drawn) / dt
+			}
+			lateral = s.take(applied, b.volume[i]+written*dt, dt)
+			real += applied
 		}
 		b.lateral[i+1] = lateral
-		out := q + lateral - (target-b.volume[i])/dt
+		real -= (b.content[i] - b.before[i]) / dt
+		there := written + lateral + b.volume[i]/dt
+		out := min(real+b.behind[i+1]/dt, there)
 		if out < small {
-			target = max(0, b.volume[i]+(q+lateral)*dt)
 			out = 0
 		}
-		b.volume[i] = target
-		q = out
-		b.flow[i+1] = q
+		b.behind[i+1] += (real - out) * dt
+		b.volume[i] = max(0, b.volume[i]+(written+lateral-out)*dt)
+		b.flow[i+1], written = out, out
 	}
+	copy(b.before, b.content)
 }
 
-// take returns the lateral flow to be written at the grid below reach i when q
-// flows into the reach: what was withdrawn, as far as written water covers it.
-func (b *branch) take(i int, q, dt float64) float64 {
-	s := &b.sources[b.reaches[i+1].source]
-	want := s.owed
-	if applied := b.reaches[i+1].lateral; applied < 0 {
-		want += max(0, s.drawn)
-	} else {
-		want -= applied * dt
+// take returns the lateral flow to be written when applied is the real one: a
+// withdrawal as far as the volume written there covers it, the rest later.
+func (s *source) take(applied, there, dt float64) float64 {
+	if s.owed == 0 && (applied >= 0 || -applied*dt <= there) {
+		return applied
 	}
-	taken := min(want, b.volume[i]+q*dt)
+	want := s.owed - applied*dt
+	taken := min(want, there)
 	s.owed = want - taken
 	return 0 - taken/dt
 }

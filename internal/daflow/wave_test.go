@@ -27,13 +27,12 @@ func TestStepFollowsLinearDiffusiveWave(t *testing.T) {
 					want += (.5*math.Erfc((x-c*time)/root) + .5*math.Exp(c*x/d)*math.Erfc((x+c*time)/root)) / parts
 				}
 			}
-			if math.IsNaN(want) { // exp(big)*erfc(bigger) far from the head
-				continue
+			if math.IsNaN(want) {
+				t.Fatalf("step %d grid %d: the solution is no number", k, g+1)
 			}
 			have := (got[k][0][g].Q - 100) / 10
 			if e := math.Abs(have - want); e > worst {
 				worst = e
-				t.Logf("step %d grid %d: %.4f, want %.4f", k, g+1, have, want)
 			}
 		}
 	}

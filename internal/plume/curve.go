@@ -77,10 +77,7 @@ func (c *Curve) HoursAbove(level float64) float64 {
 }
 
 // crossing is where the line from (h0, v0) to (h1, v1) meets level, which lies
-// between v0 and v1.
+// between v0 and v1; they differ.
 func crossing(h0, v0, h1, v1, level float64) float64 {
-	if v0 == v1 {
-		return h1
-	}
 	return h0 + (h1-h0)*(level-v0)/(v1-v0)
 }

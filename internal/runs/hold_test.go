@@ -335,8 +335,9 @@ func TestFinishRefusesTransitions(t *testing.T) {
 		}
 		mustFinish(t, h, Outcome{State: Completed})
 		for _, state := range []State{Completed, Failed, Queued} {
-			if err := h.Finish(t.Context(), Outcome{State: state}); err == nil {
-				t.Errorf("a completed run ended again as %s", state)
+			err := h.Finish(t.Context(), Outcome{State: state})
+			if want := "a run cannot go from Completed to " + string(state); err == nil || err.Error() != want {
+				t.Errorf("a completed run ended again: %v, want %s", err, want)
 			}
 		}
 		if r := store.record(t); r.State != Completed {
