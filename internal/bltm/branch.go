@@ -194,8 +194,7 @@ func (t *transport) pass(b *branch, g, i int, start float64) {
 			raw := b.side[g*len(t.decay)+k] * dv
 			m := raw * d.kept(early, late)
 			t.account[k].enter(raw, m)
-			c := w.conc[k][i]
-			w.conc[k][i] = c + (m/dv-c)*(dv/(v+dv))
+			w.conc[k][i] = blend(w.conc[k][i], v, m/dv, dv)
 		}
 	}
 }

@@ -111,6 +111,7 @@ func (t *transport) disperse(b *branch, first, last int, dt float64) {
 func (s *solver) step(vol, c []float64, first, last int) {
 	var below, belowNew, before float64 // of the interface downstream of i
 	var ratio, value float64
+	rest := 1.0 // 1 - ratio, without the loss of digits of a difference
 	for i := first; i <= last; i++ {
 		var above, aboveNew, after float64
 		if i < last {
@@ -121,9 +122,10 @@ func (s *solver) step(vol, c []float64, first, last int) {
 		}
 		here := c[i]
 		right := max(0, vol[i]-below-above)*here + below*before + above*after
-		diag := 1 / (vol[i] + aboveNew + belowNew*(1-ratio))
+		own := vol[i] + belowNew*rest
+		diag := 1 / (own + aboveNew)
 		value = (right + belowNew*value) * diag
-		ratio = aboveNew * diag
+		ratio, rest = aboveNew*diag, own*diag
 		s.ratio[i], s.value[i] = ratio, value
 		below, belowNew, before = above, aboveNew, here
 	}

@@ -81,14 +81,12 @@ func (p *parcels) cut(i int, edge, at float64) (int, float64) {
 	switch {
 	case min(up, down) < 1e-9*v:
 	case down <= up && j > p.lo && p.alike(j, j-1):
-		p.vol[j-1] += down
-		p.vol[j] = up
+		p.give(j, j-1, down)
 	case up < down && j+1 < len(p.vol) && p.alike(j, j+1):
 		if j == i {
 			i, edge = i+1, edge-p.vol[j+1]
 		}
-		p.vol[j+1] += up
-		p.vol[j] = down
+		p.give(j, j+1, up)
 	case min(up, down) >= v/3:
 		p.split(j, down)
 		i++
@@ -96,13 +94,40 @@ func (p *parcels) cut(i int, edge, at float64) (int, float64) {
 	return i, edge
 }
 
+// alike reports whether two pieces may be mixed without harm.
 func (p *parcels) alike(i, j int) bool {
 	for _, c := range p.conc {
-		if c[i] != c[j] {
+		if abs(c[i]-c[j]) > 1e-9*(c[i]+c[j]) {
 			return false
 		}
 	}
 	return true
+}
+
+// give moves volume v from piece i to piece to.
+func (p *parcels) give(i, to int, v float64) {
+	p.vol[i] -= v
+	p.mix(i, to, v)
+}
+
+// mix adds volume v of the water of piece i to piece to.
+func (p *parcels) mix(i, to int, v float64) {
+	for _, c := range p.conc {
+		c[to] = blend(c[to], p.vol[to], c[i], v)
+	}
+	p.vol[to] += v
+}
+
+// blend is the concentration of v with c and w with d together. Equal ones stay
+// as they are to the last digit, and the mass of a drop in a lake is not lost.
+func blend(c, v, d, w float64) float64 {
+	switch {
+	case v+w == 0:
+		return c
+	case v < w:
+		return d + (c-d)*(v/(v+w))
+	}
+	return c + (d-c)*(w/(v+w))
 }
 
 // holds reports whether piece i has the concentrations c.
@@ -126,17 +151,8 @@ func (p *parcels) take(to, i int) {
 	}
 }
 
-// join mixes piece i into piece to.
-func (p *parcels) join(to, i int) {
-	v := p.vol[i]
-	both := p.vol[to] + v
-	if both > 0 {
-		for _, c := range p.conc {
-			c[to] += (c[i] - c[to]) * (v / both)
-		}
-	}
-	p.vol[to] = both
-}
+// join mixes all of piece i into piece to.
+func (p *parcels) join(to, i int) { p.mix(i, to, p.vol[i]) }
 
 // gain adds mass, per constituent, to piece i.
 func (p *parcels) gain(i int, m []float64) {
