@@ -145,10 +145,11 @@ func job(ts *testscript.TestScript, args []string) {
 	*theJob(ts) = all[len(all)-1]
 }
 
-// sendSignal: signal INT|TERM|KILL sends a signal to the job.
+// sendSignal: signal INT|TERM|KILL|STOP|CONT sends a signal to the job.
 func sendSignal(ts *testscript.TestScript, args []string) {
-	usageOf(ts, args, 1, 1, "signal INT|TERM|KILL")
-	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+	usageOf(ts, args, 1, 1, "signal INT|TERM|KILL|STOP|CONT")
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL,
+		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 	if signals[args[0]] == 0 {
 		ts.Fatalf("no such signal: %s", args[0])
 	}

@@ -246,3 +246,13 @@ func (b *branch) bin(k, constituents int, m, from, to float64) {
 	}
 	b.out[last*constituents+k] += max(0, rest)
 }
+
+// dry reports whether no water is at grid g: not more than little passed it in
+// the step, and the subreach below holds not more than that. Water that stands
+// above it has not come there yet, but for the end of the branch.
+func (b *branch) dry(g int, little float64) bool {
+	if last := b.grids() - 1; g == last {
+		return b.passed[g] <= little && b.content[last-1] <= little
+	}
+	return b.passed[g] <= little && b.content[g] <= little
+}

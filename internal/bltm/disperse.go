@@ -56,7 +56,7 @@ func alike(a, b, tiny float64) bool {
 // exchanges sets, for the pieces first..last, the volume that neighbours
 // exchange in dt seconds: D*A/dx*dt with D = DQQ*U^2*DT, which in volumes is
 // DQQ*(Q*DT)^2/v*dt/DT, v the mean of the two volumes; it does not depend on
-// how long the pieces are.
+// how long the pieces are. Across a dry stretch nothing is exchanged.
 func (t *transport) exchanges(b *branch, first, last int, dt float64) {
 	w := &b.water
 	part := dt / t.dt
@@ -68,10 +68,17 @@ func (t *transport) exchanges(b *branch, first, last int, dt float64) {
 	var dispersed, least, overDispersed, overLeast float64
 	fresh := true
 	for i := last - 1; i >= first; i-- {
+		gap := false
 		for edge >= end*(1-slack) && g < len(b.content)-1 {
 			g++
 			end += b.content[g]
 			fresh = true
+			gap = gap || b.q[g] == 0 && b.content[g] <= t.smallFlow*t.dt
+		}
+		if gap {
+			t.solve.exchange[i], t.solve.weight[i] = 0, 0
+			edge += w.vol[i]
+			continue
 		}
 		if fresh {
 			moved := b.q[g] * t.dt

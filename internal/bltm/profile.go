@@ -1,5 +1,7 @@
 package bltm
 
+import "math"
+
 // extremum bounds how much steeper the curvature of a reconstruction may be
 // than that of the means around it (Colella & Sekora 2008).
 const extremum = 1.25
@@ -61,7 +63,9 @@ type window struct{ v, c [5]float64 }
 
 // at returns the parabola of the piece in the middle at x. Where the means on
 // both sides are not curved alike, it is kept between its edges, or within the
-// height of a peak as curved as they are.
+// height of a peak as curved as they are. Where it would fall below 0, a power of
+// x with the same edges and the same mean takes its place, so that a clean piece
+// beside a front stays clean.
 func (w *window) at(x float64) float64 {
 	var curve [3]float64
 	for j := range curve {
@@ -77,6 +81,12 @@ func (w *window) at(x float64) float64 {
 	bound = smaller(bend, bound)
 	if bound == bend {
 		return v
+	}
+	if k, d := bend/2, right-left; k > abs(d) && 4*k*left < (k-d)*(k-d) && (right-a)*(a-left) > 0 {
+		if d > 0 {
+			return left + d*math.Pow(x, d/(a-left)-1)
+		}
+		return right - d*math.Pow(1-x, d/(right-a)-1)
 	}
 	top := a - bound/24
 	return min(max(v, min(left, right, top)), max(left, right, top))

@@ -222,7 +222,7 @@ func (t *transport) pair(in, out *branch, flow float64) {
 }
 
 // sample sets dst, grid*constituents, to the concentrations at the grids of b
-// at the end of the step; 0 where the branch is dry.
+// at the end of the step; 0 at a grid without water.
 func (t *transport) sample(b *branch, dst []float64) {
 	n := len(t.decay)
 	clear(dst)
@@ -239,6 +239,9 @@ func (t *transport) sample(b *branch, dst []float64) {
 		for i > w.lo && edge+w.vol[i] < grid*(1-slack) {
 			edge += w.vol[i]
 			i--
+		}
+		if b.dry(g, t.smallFlow*t.dt) {
+			continue
 		}
 		x := 1.0
 		if w.vol[i] > 0 {
