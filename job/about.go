@@ -40,7 +40,11 @@ func (a *app) versionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			engines, _, err := a.engines()
+			self, err := selfPath()
+			if err != nil {
+				return err
+			}
+			engines, err := a.engines(self)
 			if err != nil {
 				return err
 			}

@@ -78,7 +78,8 @@ func settings(flags *pflag.FlagSet) {
 }
 
 // configure reads flags, environment and settings file, and starts the log.
-func (a *app) configure(c *cobra.Command) error {
+// The required variables must be set.
+func (a *app) configure(c *cobra.Command, required ...string) error {
 	byFlag := map[string]string{}
 	for _, v := range config.Variables() {
 		if f := c.Flags().Lookup(v.Flag); f != nil && f.Changed {
@@ -93,7 +94,7 @@ func (a *app) configure(c *cobra.Command) error {
 		}
 		sources = append(sources, file)
 	}
-	cfg, err := config.Load(sources...)
+	cfg, err := config.Load(required, sources...)
 	if err != nil {
 		return &usageError{err}
 	}

@@ -38,15 +38,12 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) run(c *cobra.Command) error {
-	if err := a.configure(c); err != nil {
+	if err := a.configure(c, "RSMS_STORE_DIR", "RSMS_MESSAGE"); err != nil {
 		return err
 	}
 	asJSON, err := c.Flags().GetBool("json")
 	if err != nil {
 		return err
-	}
-	if a.config.StoreDir == "" || a.config.Message == "" {
-		return a.missing()
 	}
 	a.log.Info("start", "version", version, "commit", commit, "store", a.config.StoreDir, "exe_dir", a.config.ExeDir,
 		"engine_runner", a.config.EngineRunner, "job_timeout_s", a.config.JobTimeoutSeconds, "engine_step_timeout_s", a.config.StepSeconds,
@@ -79,18 +76,6 @@ func (a *app) run(c *cobra.Command) error {
 		return a.printJSON(answerDocument(answer))
 	}
 	return a.printAnswer(m, answer)
-}
-
-// missing names every setting that run cannot do without.
-func (a *app) missing() error {
-	var list []error
-	if a.config.StoreDir == "" {
-		list = append(list, &config.BadVariable{Name: "RSMS_STORE_DIR", Flag: "store", Problem: "is not set: name the folder store"})
-	}
-	if a.config.Message == "" {
-		list = append(list, &config.BadVariable{Name: "RSMS_MESSAGE", Flag: "message", Problem: "is not set: give the message as JSON, @file or - for standard input"})
-	}
-	return &usageError{errors.Join(list...)}
 }
 
 // maxMessage bounds a message that is read from a file or standard input: what
@@ -129,7 +114,7 @@ func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Mess
 	if err := a.checkWorkDir(); err != nil {
 		return nil, err
 	}
-	engines, self, err := a.engines()
+	self, err := selfPath()
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +128,7 @@ func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Mess
 	jobID := m.Identity("")
 	progress := a.newProgress()
 	defer progress.end()
-	job := &pipeline.Job{Inputs: store, Runs: store, Results: store, Engines: engines,
+	job := &pipeline.Job{Inputs: store, Runs: store, Results: store, Engines: func() (*engine.Set, error) { return a.engines(self) },
 		EngineEnv: process.MinimalEnv(config.Environment), Supervisor: []string{self, superviseName},
 		StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
 		WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: rand.Text(),
@@ -174,21 +159,23 @@ func (a *app) checkWorkDir() error {
 	return nil
 }
 
-// engines returns the set of engines that the settings name, and the path of
-// this program.
-func (a *app) engines() (*engine.Set, string, error) {
+// selfPath is the path of this program.
+func selfPath() (string, error) {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
 	}
 	if err != nil {
-		return nil, "", &reason.Error{Code: reason.Internal, Err: err, Detail: "the program does not know its own path"}
+		return "", &reason.Error{Code: reason.Internal, Err: err, Detail: "the program does not know its own path"}
 	}
-	var set *engine.Set
+	return self, nil
+}
+
+// engines returns the set of engines that the settings name; self is the path
+// of this program.
+func (a *app) engines(self string) (*engine.Set, error) {
 	if a.config.ExeDir != "" {
-		set, err = engine.Find(a.config.ExeDir, a.config.EngineRunner)
-	} else {
-		set, err = engine.Bundled(self)
+		return engine.Find(a.config.ExeDir, a.config.EngineRunner)
 	}
-	return set, self, err
+	return engine.Bundled(self)
 }

@@ -25,6 +25,15 @@ func newConReader(r io.Reader, h *Header) *conReader {
 	return &conReader{lines: fortran.NewReader(r, conFile), grids: each, steps: h.Steps, c: make([]float64, len(h.Constituents))}
 }
 
+// CheckConcentrations reads BLTM.CON to its end. A fault says what is missing,
+// out of order or no concentration, and where.
+func CheckConcentrations(r io.Reader, h *Header) error {
+	con := newConReader(r, h)
+	for con.next() {
+	}
+	return con.err
+}
+
 // next goes to the next record; false behind the last or at a fault.
 func (r *conReader) next() bool {
 	if r.err != nil {

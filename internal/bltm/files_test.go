@@ -395,7 +395,7 @@ func TestProgress(t *testing.T) {
 	h, changes := example()
 	var steps []int
 	_, err := Run(bytes.NewReader(inputText(t, h, changes)), bytes.NewReader(exampleFlows()), io.Discard, io.Discard,
-		Options{Progress: func(s int) { steps = append(steps, s) }})
+		Options{Progress: func(s, _ int) { steps = append(steps, s) }})
 	if err != nil || len(steps) != 12 || steps[0] != 1 || steps[11] != 12 {
 		t.Errorf("steps %v, %v", steps, err)
 	}

@@ -3,6 +3,7 @@ package bltm
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -39,6 +40,37 @@ func TestProfileBounds(t *testing.T) {
 					t.Fatalf("%v in piece %d of %v", v, i, p.c)
 				}
 			}
+		}
+	}
+}
+
+// TestCleanPieceBesideFront: a large, nearly clean piece beside a small, loaded
+// one is not taken for loaded near their edge.
+func TestCleanPieceBesideFront(t *testing.T) {
+	for _, turned := range []bool{false, true} {
+		p := profile{vol: []float64{6, 6, 6, 3100, 3100, 3100}, c: []float64{12260, 12250, 12210, 28.7, 15, 4}, hi: 6}
+		piece := 3
+		if turned {
+			slices.Reverse(p.vol)
+			slices.Reverse(p.c)
+			piece = 2
+		}
+		const n = 10000
+		var sum float64
+		for k := range n {
+			x := (float64(k) + 0.5) / n
+			v := p.at(piece, x)
+			beside := x < 0.03
+			if turned {
+				beside = x > 0.97
+			}
+			if v < 0 || v > 100 && !beside {
+				t.Fatalf("turned %v: %g mg/L at %g of a piece with a mean of %g", turned, v, x, p.c[piece])
+			}
+			sum += v / n
+		}
+		if math.Abs(sum/p.c[piece]-1) > 0.01 {
+			t.Errorf("turned %v: the mean is %g, not %g", turned, sum, p.c[piece])
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 type Options struct {
 	// Published takes the scheme as published instead of the default one.
 	Published bool
-	// Progress, when not nil, is told each step that is done.
-	Progress func(step int)
+	// Progress, when not nil, is told each step that is done, of so many.
+	Progress func(step, of int)
 }
 
 // Run reads BLTM.IN from in and BLTM.FLW from flows and writes BLTM.CON to con
@@ -33,7 +33,7 @@ func Run(in, flows io.Reader, con, out io.Writer, o Options) ([]Ledger, error) {
 			return nil, err
 		}
 		if o.Progress != nil {
-			o.Progress(step)
+			o.Progress(step, input.header.Steps)
 		}
 	}
 	if input.Next() || input.Err() != nil {

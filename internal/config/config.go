@@ -11,6 +11,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,9 +88,9 @@ func Environment(name string) (string, bool) { return os.LookupEnv(name) }
 type Lookup func(name string) (value string, ok bool)
 
 // Load reads the settings from the sources, the first that knows a variable
-// wins, and returns one error that names every bad variable. Empty values count
-// as not set.
-func Load(sources ...Lookup) (*Config, error) {
+// wins, and returns one error that names every bad variable and every required
+// one that is missing. Empty values count as not set.
+func Load(required []string, sources ...Lookup) (*Config, error) {
 	get := func(name string) string {
 		for _, source := range sources {
 			if v, ok := source(name); ok && strings.TrimSpace(v) != "" {
@@ -99,25 +100,35 @@ func Load(sources ...Lookup) (*Config, error) {
 		return ""
 	}
 	var bad []error
-	for _, v := range Variables() {
-		var one Config
-		if err := process(&one, func(name string) string {
-			if name == v.Env {
-				return get(name)
-			}
-			return ""
-		}); err != nil {
-			bad = append(bad, &BadVariable{Name: v.Env, Flag: v.Flag, Problem: "has the wrong form: " + wanted(v.Env)})
+	for f := range reflect.TypeFor[Config]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("env"), ",")
+		if problem := wrong(f, name, get(name), slices.Contains(required, name)); problem != "" {
+			bad = append(bad, &BadVariable{Name: name, Flag: f.Tag.Get("flag"), Problem: problem})
 		}
 	}
 	if len(bad) > 0 {
 		return nil, errors.Join(bad...)
 	}
 	var c Config
-	if err := process(&c, get); err != nil {
-		return nil, err
+	return &c, process(&c, get)
+}
+
+// wrong says what is wrong with the value of one variable, "" for nothing.
+func wrong(f reflect.StructField, name, value string, required bool) string {
+	if value == "" && required {
+		return "is not set: " + f.Tag.Get("help")
 	}
-	return &c, c.validate()
+	var one Config
+	err := process(&one, func(n string) string {
+		if n == name {
+			return value
+		}
+		return ""
+	})
+	if err != nil {
+		return "has the wrong form: " + wanted(f.Type.Kind())
+	}
+	return outside(f, reflect.ValueOf(one).FieldByIndex(f.Index))
 }
 
 func process(c *Config, get func(string) string) error {
@@ -143,34 +154,15 @@ func (b *BadVariable) Error() string {
 	return fmt.Sprintf("%s (--%s) %s", b.Name, b.Flag, b.Problem)
 }
 
-// wanted says what a variable takes.
-func wanted(name string) string {
-	for f := range reflect.TypeFor[Config]().Fields() {
-		if env, _, _ := strings.Cut(f.Tag.Get("env"), ","); env != name {
-			continue
-		}
-		switch f.Type.Kind() {
-		case reflect.Bool:
-			return "true or false is wanted"
-		case reflect.Int:
-			return "a whole number is wanted"
-		case reflect.Float64:
-			return "a number is wanted"
-		}
+// wanted says what a variable of a kind takes.
+func wanted(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false is wanted"
+	case reflect.Int:
+		return "a whole number is wanted"
 	}
-	return "text is wanted"
-}
-
-func (c *Config) validate() error {
-	var bad []error
-	v := reflect.ValueOf(c).Elem()
-	for f := range v.Type().Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("env"), ",")
-		if problem := outside(f, v.FieldByIndex(f.Index)); problem != "" {
-			bad = append(bad, &BadVariable{Name: name, Flag: f.Tag.Get("flag"), Problem: problem})
-		}
-	}
-	return errors.Join(bad...)
+	return "a number is wanted"
 }
 
 // outside says what is wrong with the value of a field, "" for nothing.

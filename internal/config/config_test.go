@@ -17,7 +17,7 @@ func source(pairs ...string) Lookup {
 }
 
 func TestDefaults(t *testing.T) {
-	c, err := Load()
+	c, err := Load(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestFirstSourceWins(t *testing.T) {
-	c, err := Load(source("LOG_LEVEL", ""), source("LOG_LEVEL", "warn"), source("LOG_LEVEL", "debug", "EXE_DIR", " /opt/engines "))
+	c, err := Load(nil, source("LOG_LEVEL", ""), source("LOG_LEVEL", "warn"), source("LOG_LEVEL", "debug", "EXE_DIR", " /opt/engines "))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +48,13 @@ func TestEveryBadVariableIsNamed(t *testing.T) {
 		{"RSMS_CONCENTRATION_TOLERANCE", "-1"}, {"LOG_LEVEL", "canary"}, {"RSMS_SHUTDOWN_GRACE_SEC", "1.5"},
 		{"RSMS_WORKER_VISIBILITY_TIMEOUT_SEC", "1"},
 	} {
-		_, err := Load(source(tt.name, tt.value))
+		_, err := Load(nil, source(tt.name, tt.value))
 		if err == nil || !strings.Contains(err.Error(), tt.name) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s=%s: %v", tt.name, tt.value, err)
 		}
 	}
-	_, err := Load(source("RSMS_JOB_TIMEOUT_SEC", "x", "RSMS_EXIT_ZERO", "y", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "z"))
-	for _, name := range []string{"RSMS_JOB_TIMEOUT_SEC", "RSMS_EXIT_ZERO", "RSMS_ENGINE_STEP_TIMEOUT_SEC"} {
+	_, err := Load([]string{"RSMS_STORE_DIR", "LOG_LEVEL"}, source("RSMS_JOB_TIMEOUT_SEC", "x", "RSMS_EXIT_ZERO", "y", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "0", "LOG_FORMAT", "xml"))
+	for _, name := range []string{"RSMS_STORE_DIR", "LOG_LEVEL", "RSMS_JOB_TIMEOUT_SEC", "RSMS_EXIT_ZERO", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "LOG_FORMAT"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s missing in %v", name, err)
 		}
@@ -100,7 +100,7 @@ func TestFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		c, err := Load(get)
+		c, err := Load(nil, get)
 		if err != nil || c.LogLevel != "debug" || c.ExeDir != "/a b" {
 			t.Errorf("%s: %+v %v", name, c, err)
 		}

@@ -18,18 +18,20 @@ import (
 type Bundle struct {
 	Dir       string // "" is the current folder
 	Published bool   // bltm: the scheme as published, without our refinements
-	// Progress, when not nil, is told the steps that are done; of is 0 where
-	// the engine does not know.
+	// Progress, when not nil, is told the steps that are done, of so many.
 	Progress func(step, of int)
 	// Warn, when not nil, hears what a user should know.
 	Warn func(text string)
 }
 
-// Run runs the named engine. What it fails to finish it removes: half an
-// output must not be taken for a whole one. Faults of the input files carry
-// invalid_basin.
+// Run runs the named engine. It removes its outputs of an earlier run before,
+// and what it fails to finish: neither an old nor half an output must be taken
+// for its own. Faults of the input files carry invalid_basin.
 func (b *Bundle) Run(name string) (err error) {
 	f := &bundleFiles{dir: b.Dir}
+	if err := f.clear(name); err != nil {
+		return err
+	}
 	defer func() { err = f.close(err) }()
 	switch name {
 	case "daflow":
@@ -69,7 +71,11 @@ func (b *Bundle) daflow(f *bundleFiles) error {
 	if f.err != nil {
 		return nil
 	}
-	balance, err := daflow.Run(in, daflow.Outputs{Flow: flow, Report: report, Progress: b.progress(in.Steps)})
+	out := daflow.Outputs{Flow: flow, Report: report}
+	if b.Progress != nil {
+		out.Progress = func(step int) { b.Progress(step, in.Steps) }
+	}
+	balance, err := daflow.Run(in, out)
 	if b.Warn != nil {
 		for _, w := range slices.Concat(in.Warnings, balance.Warnings) {
 			b.Warn(w)
@@ -84,15 +90,8 @@ func (b *Bundle) bltm(f *bundleFiles) error {
 	if f.err != nil {
 		return nil
 	}
-	_, err := bltm.Run(in, flows, con, out, bltm.Options{Published: b.Published, Progress: b.progress(0)})
+	_, err := bltm.Run(in, flows, con, out, bltm.Options{Published: b.Published, Progress: b.Progress})
 	return err
-}
-
-func (b *Bundle) progress(of int) func(step int) {
-	if b.Progress == nil {
-		return nil
-	}
-	return func(step int) { b.Progress(step, of) }
 }
 
 // bundleFiles opens and creates files of a folder, and keeps the first error.
@@ -102,6 +101,26 @@ type bundleFiles struct {
 	files   []*os.File
 	writers []*bufio.Writer
 	created []string
+}
+
+// clear removes what the engine left in an earlier run.
+func (f *bundleFiles) clear(name string) error {
+	var errs []error
+	for _, o := range outputs {
+		if o.name != name {
+			continue
+		}
+		for _, file := range o.files {
+			path := filepath.Join(f.dir, file)
+			if info, err := os.Lstat(path); err != nil || info.IsDir() {
+				continue
+			}
+			if err := os.Remove(path); err != nil {
+				errs = append(errs, fmt.Errorf("an old %s cannot be removed: %w", file, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (f *bundleFiles) open(name string) io.Reader {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rsmsjob/internal/bltm"
+	"rsmsjob/internal/daflow"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/reason"
 )
@@ -145,7 +146,7 @@ func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg 
 			}
 			ledgers[l.Step] = true
 			err := each(l.Step, plume.Ledger{InjectedKg: l.Injected, InRiverKg: l.InRiver, OutflowKg: l.Outflow,
-				DecayedKg: l.Decayed, WithdrawnKg: l.Withdrawn, ErrorKg: l.Error}, masses[l.Step])
+				DecayedKg: l.Decayed, WithdrawnKg: l.Withdrawn}, masses[l.Step])
 			if err != nil {
 				return err
 			}
@@ -157,6 +158,24 @@ func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg 
 		}
 		return nil
 	})
+}
+
+// Check reads the output of a step of a foreign set that the next step will
+// read, so that a short or garbled file is laid to the engine that left it.
+// Errors as in Profiles.
+func (p *Plan) Check(dir, step string) error {
+	switch step {
+	case "daflow":
+		return read(dir, flowFile, func(f io.Reader) error {
+			r := daflow.NewFlowReader(f, flowFile, p.Flow.GridCounts(), p.Flow.Steps)
+			for r.Next() {
+			}
+			return r.Err()
+		})
+	case "bltm":
+		return read(dir, concentrationFile, func(f io.Reader) error { return bltm.CheckConcentrations(f, p.Header) })
+	}
+	return nil
 }
 
 func unexpected(file, problem string) error {

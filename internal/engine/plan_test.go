@@ -186,8 +186,8 @@ func TestSpillAnywhere(t *testing.T) {
 			if off := math.Abs(l.InjectedKg/100 - 1); off > 1e-9 {
 				t.Errorf("injected %.12g kg of 100", l.InjectedKg)
 			}
-			if math.Abs(l.ErrorKg) > 1e-7 {
-				t.Errorf("ledger error %g kg", l.ErrorKg)
+			if math.Abs(l.ErrorKg()) > 1e-7 {
+				t.Errorf("ledger error %g kg", l.ErrorKg())
 			}
 			if len(in.Network.Branches[0].Grids) != 5 || len(in.Boundaries) != 1 {
 				t.Error("the basin's own input was changed")
@@ -243,9 +243,16 @@ func TestSpillIntoADryBed(t *testing.T) {
 	}
 	for _, mile := range []float64{0, 1.5} {
 		p := planOf(t, in, indexOf(t, in, 0, 1), map[string]any{"SpillMile": mile})
-		_, l := computed(t, p)
+		curves, l := computed(t, p)
 		if off := math.Abs(l.InjectedKg/100 - 1); off > 1e-9 {
 			t.Errorf("mile %g: injected %.12g kg of 100", mile, l.InjectedKg)
+		}
+		// A trickle carries it, and only where water is there is a concentration.
+		for at, c := range curves {
+			above := mile == 1.5 && (at == "P1-1" || at == "P1-2")
+			if _, peak := c.Peak(); peak > 0 && (above || at == "P1-6") {
+				t.Errorf("mile %g: %s has %g mg/L without water", mile, at, peak)
+			}
 		}
 		if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "dry") {
 			t.Errorf("warnings %q", p.Warnings)

@@ -23,7 +23,9 @@ type Runner struct {
 	// outliving this process; see process.Command.
 	Supervisor []string
 	Env        []string
-	Log        *slog.Logger
+	// Check looks at what a step of a foreign set left; see Plan.Check.
+	Check func(dir, step string) error
+	Log   *slog.Logger
 	// Progress hears the engine's name and which part of it is done, 0..1.
 	Progress func(step string, part float64)
 }
@@ -60,6 +62,11 @@ func (r *Runner) Run(ctx context.Context, dir string) ([]Took, error) {
 		}
 		if err := left(dir, step); err != nil {
 			return took, err
+		}
+		if r.Set.Foreign {
+			if err := r.Check(dir, step.Name); err != nil {
+				return took, err
+			}
 		}
 		if info, err := os.Stat(filepath.Join(dir, step.Name+".stderr")); err == nil && info.Size() > 0 {
 			r.Log.Warn("engine said", "engine", step.Name, "tail", result.Tail)

@@ -22,6 +22,9 @@ type Set struct {
 	Steps []Step
 	// Hash is over the bytes of every executable of the set, in hexadecimal.
 	Hash string
+	// Foreign is set where the engines are not our own: what they leave is
+	// checked after every step.
+	Foreign bool
 }
 
 // Version names the set and its executables, short enough for a table column.
@@ -81,7 +84,7 @@ func Find(dir, runner string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Name: "EXE_DIR"}
+	s := &Set{Name: "EXE_DIR", Foreign: true}
 	var paths, missing, barred []string
 	for _, o := range outputs {
 		path := pick(dir, entries, o.name)

@@ -100,7 +100,7 @@ func within(t *testing.T, what string, got, want, part float64) {
 func closed(t *testing.T, e *example) {
 	t.Helper()
 	mass := e.plan.Case.Scenario.MassKg()
-	if off := math.Abs(e.balance.ErrorKg) / mass; off > 1e-9 {
+	if off := math.Abs(e.balance.ErrorKg()) / mass; off > 1e-9 {
 		t.Errorf("the ledger is open by %g of the release", off)
 	}
 	if off := math.Abs(e.balance.InjectedKg/mass - 1); off > 1e-9 {

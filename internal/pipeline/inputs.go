@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"rsmsjob/internal/daflow"
 	"rsmsjob/internal/engine"
@@ -37,7 +38,7 @@ type inputs struct {
 }
 
 // load reads what the run depends on.
-func (j *Job) load(ctx context.Context, m *message.Message) (*inputs, error) {
+func (j *Job) load(ctx context.Context, m *message.Message, set *engine.Set) (*inputs, error) {
 	in := &inputs{files: map[string][]byte{}, hashes: map[string]string{}, tolerance: j.Tolerance}
 	there, err := j.Inputs.BasinExists(ctx, m.Basin)
 	if err != nil {
@@ -75,7 +76,7 @@ func (j *Job) load(ctx context.Context, m *message.Message) (*inputs, error) {
 	} else if in.files[nfqName] == nil {
 		return nil, reason.New(reason.InvalidFlows, "scenario %s wants the flows of %s, and basin %s has none", m.Scenario, nfqName, m.Basin)
 	}
-	in.key, err = in.runKey(m, j.Engines)
+	in.key, err = in.runKey(m, set)
 	return in, err
 }
 
@@ -177,6 +178,16 @@ func (j *Job) current(ctx context.Context, ids plume.IDs, key string) (bool, err
 	}
 	if err != nil {
 		return false, err
+	}
+	names, err := j.Results.ListResults(ctx, ids.Basin, ids.Scenario)
+	if err != nil {
+		return false, err
+	}
+	for _, b := range m.Blobs {
+		if !slices.Contains(names, b.Name) {
+			j.Log.Warn("the last result is not whole, it is made again", "missing", b.Name)
+			return false, nil
+		}
 	}
 	return m.RunKey == key, nil
 }

@@ -44,7 +44,8 @@ type Job struct {
 	Runs    runs.Store
 	Results Results
 
-	Engines     *engine.Set
+	// Engines finds the set of engines.
+	Engines     func() (*engine.Set, error)
 	EngineEnv   []string
 	Supervisor  []string // see process.Command
 	StepTimeout time.Duration
@@ -81,12 +82,16 @@ func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answe
 	ids := plume.IDs{Basin: m.Basin, Scenario: m.Scenario, JobID: jobID}
 	j.Progress("inputs", 0)
 	request := runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: jobID, Owner: j.Owner, Lease: j.Lease,
-		Engine: j.Engines.Version(), Metadata: metadata(m), Force: m.Force, Log: j.Log}
-	raw, err := j.load(ctx, m)
+		Metadata: metadata(m), Force: m.Force, Log: j.Log}
+	set, err := j.Engines()
 	if err != nil {
 		return nil, j.refuse(ctx, request, err)
 	}
-	request.RunKey = raw.key
+	raw, err := j.load(ctx, m, set)
+	if err != nil {
+		return nil, j.refuse(ctx, request, err)
+	}
+	request.RunKey, request.Engine = raw.key, set.Version()
 	request.Current = func(ctx context.Context) (bool, error) { return j.current(ctx, ids, raw.key) }
 	hold, err := runs.Take(ctx, j.Runs, request)
 	if errors.Is(err, runs.ErrCurrent) {
@@ -96,7 +101,7 @@ func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	answer, err := j.held(ids, raw, hold)
+	answer, err := j.held(ids, raw, set, hold)
 	if end := j.finish(ctx, hold, err); err == nil {
 		err = end
 	}
@@ -147,10 +152,10 @@ func outcome(err error) runs.Outcome {
 }
 
 // refuse tells the scenario row, where there is one and nobody runs it, that
-// its inputs cannot even be read, and returns the error.
+// its inputs cannot even be read or there is no engine, and returns the error.
 func (j *Job) refuse(ctx context.Context, request runs.Request, err error) error {
 	switch reason.Of(err) {
-	case reason.BasinNotFound, reason.InvalidBasin, reason.InvalidFlows, reason.InvalidScenario, reason.StorageDenied:
+	case reason.EngineMissing, reason.BasinNotFound, reason.InvalidBasin, reason.InvalidFlows, reason.InvalidScenario, reason.StorageDenied:
 	default:
 		return err
 	}
@@ -170,7 +175,7 @@ func (j *Job) refuse(ctx context.Context, request runs.Request, err error) error
 }
 
 // held is the run while the scenario is ours.
-func (j *Job) held(ids plume.IDs, raw *inputs, hold *runs.Hold) (answer *Answer, err error) {
+func (j *Job) held(ids plume.IDs, raw *inputs, set *engine.Set, hold *runs.Hold) (answer *Answer, err error) {
 	ctx := hold.Context
 	plan, warnings, err := j.plan(raw)
 	if err != nil {
@@ -193,8 +198,8 @@ func (j *Job) held(ids plume.IDs, raw *inputs, hold *runs.Hold) (answer *Answer,
 	if err := plan.WriteInputs(dir); err != nil {
 		return nil, &reason.Error{Code: reason.Internal, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
-	logs := engineLogs(dir, ids.JobID, j.Engines)
-	if err := j.compute(ctx, plan, dir, hold); err != nil {
+	logs := engineLogs(dir, ids.JobID, set)
+	if err := j.compute(ctx, plan, set, dir, hold); err != nil {
 		j.keepLogs(ctx, hold, ids, logs)
 		return nil, err
 	}
@@ -206,8 +211,8 @@ func (j *Job) held(ids plume.IDs, raw *inputs, hold *runs.Hold) (answer *Answer,
 	answer.Intakes, answer.Balance = r.intakes, r.balance.Final
 	result := r.result(ctx, ids, plan, dir)
 	result.Marker.RunKey, result.Marker.Attempt, result.Marker.StartedAt = raw.key, hold.Attempt(), hold.StartedAt()
-	result.Marker.Engine, result.Marker.Commit = j.Engines.Version(), j.Commit
-	result.Blobs = append(result.Blobs, params(ids, raw, plan, j.Engines))
+	result.Marker.Engine, result.Marker.Commit = set.Version(), j.Commit
+	result.Blobs = append(result.Blobs, params(ids, raw, plan, set))
 	result.Blobs = append(result.Blobs, logs...)
 	j.progress(hold, "publish", 0)
 	answer.Marker, err = publish.Publish(ctx, j.Results, hold.Err, time.Now, result)
@@ -218,8 +223,8 @@ func (j *Job) held(ids plume.IDs, raw *inputs, hold *runs.Hold) (answer *Answer,
 }
 
 // compute runs the engines.
-func (j *Job) compute(ctx context.Context, plan *engine.Plan, dir string, hold *runs.Hold) error {
-	runner := engine.Runner{Set: j.Engines, StepTimeout: j.StepTimeout, Grace: j.Grace, Supervisor: j.Supervisor,
+func (j *Job) compute(ctx context.Context, plan *engine.Plan, set *engine.Set, dir string, hold *runs.Hold) error {
+	runner := engine.Runner{Set: set, Check: plan.Check, StepTimeout: j.StepTimeout, Grace: j.Grace, Supervisor: j.Supervisor,
 		Env: j.EngineEnv, Log: j.Log, Progress: func(step string, part float64) { j.progress(hold, step, part) }}
 	_, err := runner.Run(ctx, dir)
 	return err

@@ -309,9 +309,13 @@ func TestFailureKeepsTheLastResult(t *testing.T) {
 func TestRunKey(t *testing.T) {
 	dir := writeChannel(t)
 	j := jobOn(t, dir)
+	set, err := j.Engines()
+	if err != nil {
+		t.Fatal(err)
+	}
 	key := func(change func()) string {
 		change()
-		in, err := j.load(context.Background(), messageOf("channel", "s1", false))
+		in, err := j.load(context.Background(), messageOf("channel", "s1", false), set)
 		if err != nil {
 			t.Fatal(err)
 		}

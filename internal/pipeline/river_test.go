@@ -105,7 +105,11 @@ func TestWriteBenchRiver(t *testing.T) {
 	writeRiver(t, dir, layout{branches: branches, grids: 100, subreachKm: 0.5, mileSense: 0.3})
 	put(t, dir, "tables/Scenarios/channel/s1.json", benchScenario)
 	j := jobOn(t, dir)
-	in, err := j.load(context.Background(), messageOf("channel", "s1", true))
+	set, err := j.Engines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := j.load(context.Background(), messageOf("channel", "s1", true), set)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,14 @@ import (
 	"time"
 )
 
-// Ledger is where the released mass is at one time, in kg. Error is what the
-// parts lack of the injected mass.
+// Ledger is where the released mass is at one time, in kg.
 type Ledger struct {
-	InjectedKg, InRiverKg, OutflowKg, DecayedKg, WithdrawnKg, ErrorKg float64
+	InjectedKg, InRiverKg, OutflowKg, DecayedKg, WithdrawnKg float64
+}
+
+// ErrorKg is what the parts lack of the injected mass.
+func (l Ledger) ErrorKg() float64 {
+	return l.InjectedKg - l.InRiverKg - l.OutflowKg - l.DecayedKg - l.WithdrawnKg
 }
 
 // Balance is the series of ledgers of mass_balance.json; all slices have the
@@ -44,13 +48,13 @@ func (b *Balance) Add(t time.Time, l Ledger) {
 	b.OutflowKg = append(b.OutflowKg, l.OutflowKg)
 	b.DecayedKg = append(b.DecayedKg, l.DecayedKg)
 	b.WithdrawnKg = append(b.WithdrawnKg, l.WithdrawnKg)
-	b.ErrorKg = append(b.ErrorKg, l.ErrorKg)
+	b.ErrorKg = append(b.ErrorKg, l.ErrorKg())
 }
 
 // Finish sets the ledger at the end of the simulation.
 func (b *Balance) Finish(l Ledger) {
-	b.Final = FinalBalance{l.InjectedKg, l.InRiverKg, l.OutflowKg, l.DecayedKg, l.WithdrawnKg, l.ErrorKg, 0}
+	b.Final = FinalBalance{l.InjectedKg, l.InRiverKg, l.OutflowKg, l.DecayedKg, l.WithdrawnKg, l.ErrorKg(), 0}
 	if l.InjectedKg > 0 {
-		b.Final.RelativeError = math.Abs(l.ErrorKg) / l.InjectedKg
+		b.Final.RelativeError = math.Abs(b.Final.ErrorKg) / l.InjectedKg
 	}
 }

@@ -74,7 +74,7 @@ func edgeDocument(t *testing.T) plume.EdgeDocument {
 func balanceDocument() plume.BalanceDocument {
 	d := plume.BalanceDocument{IDs: ids}
 	d.Add(spill, plume.Ledger{})
-	last := plume.Ledger{InjectedKg: 1000, InRiverKg: 600, OutflowKg: 250, DecayedKg: 100, WithdrawnKg: 49.5, ErrorKg: 0.5}
+	last := plume.Ledger{InjectedKg: 1000, InRiverKg: 600, OutflowKg: 250, DecayedKg: 100, WithdrawnKg: 49.5}
 	d.Add(spill.Add(time.Hour), last)
 	d.Finish(last)
 	return d

@@ -83,7 +83,7 @@ func TestIntakeTimes(t *testing.T) {
 
 func TestBalance(t *testing.T) {
 	var b plume.Balance
-	l := plume.Ledger{InjectedKg: 10, InRiverKg: 4, OutflowKg: 3, DecayedKg: 2, WithdrawnKg: 0.5, ErrorKg: 0.5}
+	l := plume.Ledger{InjectedKg: 10, InRiverKg: 4, OutflowKg: 3, DecayedKg: 2, WithdrawnKg: 0.5}
 	b.Add(spill, plume.Ledger{})
 	b.Add(spill.Add(time.Hour).In(time.FixedZone("", 3600)), l)
 	if len(b.Time) != 2 || b.Time[1].String() != "2026-01-02 04:00:00 +0000 UTC" {
@@ -99,7 +99,7 @@ func TestBalance(t *testing.T) {
 		want plume.FinalBalance
 	}{
 		{l, plume.FinalBalance{InjectedKg: 10, InRiverKg: 4, OutflowKg: 3, DecayedKg: 2, WithdrawnKg: 0.5, ErrorKg: 0.5, RelativeError: 0.05}},
-		{plume.Ledger{InjectedKg: 10, InRiverKg: 11, ErrorKg: -1}, plume.FinalBalance{InjectedKg: 10, InRiverKg: 11, ErrorKg: -1, RelativeError: 0.1}},
+		{plume.Ledger{InjectedKg: 10, InRiverKg: 11}, plume.FinalBalance{InjectedKg: 10, InRiverKg: 11, ErrorKg: -1, RelativeError: 0.1}},
 		{plume.Ledger{}, plume.FinalBalance{}}, // nothing released yet: no division by 0
 	}
 	for _, tt := range tests {
