@@ -3,7 +3,6 @@ SHELL := /bin/bash
 VERSION ?= $(shell cat VERSION)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
-STATICCHECK := go tool -modfile=scripts/lint/go.mod staticcheck
 
 .PHONY: help build demo test lint bench fuzz clean
 

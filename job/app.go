@@ -112,7 +112,7 @@ func (a *app) logger(c *config.Config) *slog.Logger {
 	}
 	text := c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(a.stderr)
 	if text {
-		return slog.New(tint.NewHandler(a.stderr, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !isTerminal(a.stderr)}))
+		return slog.New(tint.NewTextHandler(a.stderr, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !isTerminal(a.stderr)}))
 	}
 	return slog.New(slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{Level: level}))
 }

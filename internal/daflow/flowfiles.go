@@ -13,7 +13,6 @@ type flowFiles struct {
 	flow   *bufio.Writer
 	report *report
 	lines  [][]line
-	text   []byte
 }
 
 // line is a record of BLTM.FLW as it was written last, without its step: in

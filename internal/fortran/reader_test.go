@@ -99,11 +99,10 @@ func TestReaderColumns(t *testing.T) {
 func TestList(t *testing.T) {
 	r := fortran.NewReader(strings.NewReader("GRID 1,2.5 ,\t3*4 2*5. a/b 6/ 7\n"), "X.IN")
 	r.Next()
-	l := r.List(5)
 	if w, err := r.List(1).Word("label"); w != "GRID" || err != nil {
 		t.Fatalf("Word = %q, %v", w, err)
 	}
-	l = r.List(5)
+	l := r.List(5)
 	if n, err := l.Int("n"); n != 1 || err != nil || l.Column() != 6 {
 		t.Errorf("Int = %v, %v at column %d", n, err, l.Column())
 	}

@@ -133,7 +133,7 @@ func TestDetailHoldsNoInput(t *testing.T) {
 	const canary = "CANARY"
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		err, faults := tree(random, canary, 5)
+		faults, err := tree(random, canary, 5)
 		wrapped := Wrap(InvalidScenario, err, "the scenario is not valid")
 		detail := Detail(fmt.Errorf("%s: %w", canary, wrapped))
 		if strings.Contains(detail, canary) || detail == "" {
@@ -148,29 +148,30 @@ func TestDetailHoldsNoInput(t *testing.T) {
 	}
 }
 
-// tree is a random tree of errors that all say secret, and its number of faults.
-func tree(random *rand.Rand, secret string, depth int) (error, int) {
+// tree is a random tree of errors that all say secret; it returns its number of
+// faults as well.
+func tree(random *rand.Rand, secret string, depth int) (faults int, err error) {
 	kind := random.IntN(5)
 	if depth == 0 {
 		kind %= 2
 	}
 	switch kind {
 	case 0:
-		return errors.New(secret), 0
+		return 0, errors.New(secret)
 	case 1:
-		return &Fault{Line: random.IntN(9), Problem: "is no number", Text: secret}, 1
+		return 1, &Fault{Line: random.IntN(9), Problem: "is no number", Text: secret}
 	case 2:
-		err, n := tree(random, secret, depth-1)
-		return fmt.Errorf("%s: %w", secret, err), n
+		n, err := tree(random, secret, depth-1)
+		return n, fmt.Errorf("%s: %w", secret, err)
 	case 3:
-		err, n := tree(random, secret, depth-1)
-		return Wrap(InvalidFlows, err, "the flows are not valid"), n
+		n, err := tree(random, secret, depth-1)
+		return n, Wrap(InvalidFlows, err, "the flows are not valid")
 	}
 	var parts []error
 	sum := 0
 	for range 1 + random.IntN(3) {
-		err, n := tree(random, secret, depth-1)
+		n, err := tree(random, secret, depth-1)
 		parts, sum = append(parts, err), sum+n
 	}
-	return errors.Join(parts...), sum
+	return sum, errors.Join(parts...)
 }
