@@ -15,11 +15,6 @@ var (
 	ErrLibrary       = errors.New("shared library of the executable is missing")
 )
 
-// startKinds are the sentinels in an order that both ends of a report know.
-func startKinds() []error {
-	return []error{ErrNotFound, ErrDirectory, ErrNotExecutable, ErrInterpreter, ErrLibrary}
-}
-
 // StartError says that a child could not be started.
 type StartError struct {
 	Path string // of the executable

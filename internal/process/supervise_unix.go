@@ -81,3 +81,8 @@ func runSupervised(argv []string) ending {
 	}
 	return endOf(cmd.ProcessState)
 }
+
+// startKinds are the sentinels in an order that both ends of a report know.
+func startKinds() []error {
+	return []error{ErrNotFound, ErrDirectory, ErrNotExecutable, ErrInterpreter, ErrLibrary}
+}
