@@ -48,9 +48,12 @@ func (a *app) demo(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		dir = args[0]
 	}
-	store, err := openDemo(dir)
+	store, kept, err := openDemo(dir)
 	if err != nil {
 		return err
+	}
+	for _, name := range kept {
+		a.log.Warn("kept as you changed it: "+name+"; remove it to have the shipped one again", "dir", dir)
 	}
 	defer store.Close()
 	m := &message.Message{Type: message.TypeRun, Version: message.Version, Basin: example.Basin, Scenario: example.ID, Force: true}
@@ -97,23 +100,24 @@ func chooseExample(c *cobra.Command) (examples.Scenario, error) {
 	return examples.Scenario{}, usage("there is no such example; there are:%s", known)
 }
 
-// openDemo writes the examples into dir and opens it as a store.
-func openDemo(dir string) (*storage.Folder, error) {
+// openDemo writes the examples into dir and opens it as a store. kept are the
+// files there that differ from the shipped ones.
+func openDemo(dir string) (store *storage.Folder, kept []string, err error) {
 	full, err := filepath.Abs(dir)
 	if err == nil {
 		err = os.MkdirAll(full, 0o755)
 	}
 	if err == nil {
-		err = examples.Write(full)
+		kept, err = examples.Write(full)
 	}
 	if err != nil {
-		return nil, usage("demo folder %s: the examples cannot be written there: %w", dir, err)
+		return nil, nil, usage("demo folder %s: the examples cannot be written there: %w", dir, err)
 	}
-	store, err := storage.OpenFolder(full)
+	store, err = storage.OpenFolder(full)
 	if err != nil {
-		return nil, usage("demo folder %s: %w", dir, err)
+		return nil, nil, usage("demo folder %s: %w", dir, err)
 	}
-	return store, nil
+	return store, kept, nil
 }
 
 // placeDocument is prediction beside measurement at one place; hours from the

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -37,6 +39,8 @@ func (a *app) engineCommand() *cobra.Command {
 		if *published && args[0] != "bltm" {
 			return usage("--published goes with bltm only")
 		}
+		// An engine has nothing to hand back: a signal ends it at once.
+		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		b := engine.Bundle{Published: *published, Progress: a.printStep,
 			Warn: func(text string) { fmt.Fprintf(a.stderr, "warning: %s\n", text) }}
 		return b.Run(args[0])

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -146,15 +145,12 @@ func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Mess
 
 // checkWorkDir sees that run folders can be made, before the scenario is taken.
 func (a *app) checkWorkDir() error {
-	if a.config.WorkDir == "" {
-		return nil
-	}
-	info, err := os.Stat(a.config.WorkDir)
-	if err == nil && !info.IsDir() {
-		err = errors.New("it is not a folder")
+	dir, err := os.MkdirTemp(a.config.WorkDir, "rsms-check-")
+	if err == nil {
+		err = os.Remove(dir)
 	}
 	if err != nil {
-		return usage("RSMS_WORK_DIR (--work-dir): %w", err)
+		return usage("RSMS_WORK_DIR (--work-dir): no folder can be made in it: %w", err)
 	}
 	return nil
 }
@@ -177,5 +173,5 @@ func (a *app) engines(self string) (*engine.Set, error) {
 	if a.config.ExeDir != "" {
 		return engine.Find(a.config.ExeDir, a.config.EngineRunner)
 	}
-	return engine.Bundled(self)
+	return engine.Bundled(self, a.config.EngineRunner)
 }

@@ -30,8 +30,6 @@ type branch struct {
 	// of its end, bin*constituents; in only when fed.
 	inflow, outflow float64
 	in, out         []float64
-	// Mass that came by dispersion across the junctions at both ends.
-	atHead, atTail []float64
 }
 
 func (b *branch) grids() int { return len(b.q) }

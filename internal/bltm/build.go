@@ -51,7 +51,6 @@ func newBranch(h *Header, from *Branch, o Options) *branch {
 	b.passed, b.gained = make([]float64, n), make([]float64, n)
 	b.length, b.content = make([]float64, n-1), make([]float64, n-1)
 	b.head, b.side = make([]float64, nc), make([]float64, n*nc)
-	b.atHead, b.atTail = make([]float64, nc), make([]float64, nc)
 	b.fresh = make([]bool, n)
 	b.in, b.out = make([]float64, bins*nc), make([]float64, bins*nc)
 	b.water = newParcels(nc)

@@ -154,15 +154,6 @@ func (p *parcels) take(to, i int) {
 // join mixes all of piece i into piece to.
 func (p *parcels) join(to, i int) { p.mix(i, to, p.vol[i]) }
 
-// gain adds mass, per constituent, to piece i.
-func (p *parcels) gain(i int, m []float64) {
-	for k, c := range p.conc {
-		if m[k] != 0 {
-			c[i] = max(0, c[i]+m[k]/p.vol[i])
-		}
-	}
-}
-
 // mass returns the mass of constituent k in all pieces, mg/L times volume.
 func (p *parcels) mass(k int) float64 {
 	var s sum

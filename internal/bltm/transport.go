@@ -165,44 +165,22 @@ func (t *transport) join(b *branch) {
 	}
 }
 
-// across exchanges water between the last piece of each branch that ends at
-// the junction and the first of each that begins there, for half a step, so
-// that a junction is no wall to dispersion. All pairs see the same state: the
-// numbering of the branches does not matter.
+// across exchanges water over a junction where one branch goes on as another,
+// for half a step, so that a change of name is no wall to dispersion. The exact
+// relaxation of two well-mixed volumes is taken: it cannot overshoot. Where
+// rivers meet or part nothing is exchanged: the mouth of a tributary keeps its
+// own water, and no plume climbs into a branch that it does not flow through.
 func (t *transport) across(j *junction) {
-	var flow float64
-	for _, in := range j.in {
-		flow += in.q[len(in.q)-1]
-		clear(in.atTail)
-	}
-	if flow <= 0 {
+	if len(j.in) != 1 || len(j.out) != 1 {
 		return
 	}
-	for _, out := range j.out {
-		clear(out.atHead)
-		for _, in := range j.in {
-			if in.water.len() > 0 && out.water.len() > 0 {
-				t.pair(in, out, flow)
-			}
-		}
-		out.water.gain(len(out.water.vol)-1, out.atHead)
-	}
-	for _, in := range j.in {
-		in.water.gain(in.water.lo, in.atTail)
-	}
-}
-
-// pair notes the mass that goes between the parts of two pieces that flow from
-// the one to the other, of all the flow through their junction. The exact
-// relaxation of two well-mixed volumes is taken: it cannot overshoot.
-func (t *transport) pair(in, out *branch, flow float64) {
-	qa, qb := in.q[len(in.q)-1], out.q[0]
-	if qa <= 0 || qb <= 0 {
+	in, out := j.in[0], j.out[0]
+	q := min(in.q[len(in.q)-1], out.q[0])
+	if q <= 0 || in.water.len() == 0 || out.water.len() == 0 {
 		return
 	}
 	ia, ib := in.water.lo, len(out.water.vol)-1
-	q := qa * min(1, qb/flow)
-	va, vb := in.water.vol[ia]*q/qa, out.water.vol[ib]*min(1, q/qb)
+	va, vb := in.water.vol[ia], out.water.vol[ib]
 	if va <= 0 || vb <= 0 {
 		return
 	}
@@ -216,8 +194,8 @@ func (t *transport) pair(in, out *branch, flow float64) {
 			continue
 		}
 		m := e * (a - b)
-		in.atTail[k] -= m
-		out.atHead[k] += m
+		in.water.conc[k][ia] = max(0, a-m/va)
+		out.water.conc[k][ib] = max(0, b+m/vb)
 	}
 }
 

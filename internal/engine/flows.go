@@ -21,7 +21,7 @@ func runFlows(c Case) (*daflow.Input, error) {
 		Steps:      s.Steps(),
 		StepHours:  s.StepSeconds() / 3600,
 		PrintEvery: s.OutputEvery(),
-		Peak:       base.Peak * math.Max(1, s.FlowScale),
+		Peak:       base.Peak * s.FlowScale,
 	}
 	midnight := s.SpillTime.Truncate(24 * time.Hour)
 	in.StartStep = int(s.SpillTime.Sub(midnight).Seconds() / s.StepSeconds())

@@ -55,6 +55,7 @@ func NewPlan(c Case) (*Plan, error) {
 	at := p.insertSpill(spot)
 	p.Header = p.transport()
 	p.release = p.releaseInto(at)
+	p.warnCoarse(at)
 	for _, place := range c.Index.Places {
 		p.Places = append(p.Places, Place{Place: place, RunGrid: at.runGrid(place.Branch, place.Grid)})
 	}

@@ -69,7 +69,7 @@ func (r *Runner) Run(ctx context.Context, dir string) ([]Took, error) {
 			}
 		}
 		if info, err := os.Stat(filepath.Join(dir, step.Name+".stderr")); err == nil && info.Size() > 0 {
-			r.Log.Warn("engine said", "engine", step.Name, "tail", result.Tail)
+			r.Log.Warn("engine "+step.Name+" said: "+result.Tail, "engine", step.Name)
 		}
 		r.Log.Info("engine done", "engine", step.Name, "seconds", result.Wall.Seconds(), "max_rss_bytes", result.MaxRSS)
 	}

@@ -58,11 +58,17 @@ func Names() []string {
 	return names
 }
 
-// Bundled is the set of our own engines: the binary self, started again.
-func Bundled(self string) (*Set, error) {
+// Bundled is the set of our own engines: the binary self, started again. runner,
+// which may be empty, is put before every command line.
+func Bundled(self, runner string) (*Set, error) {
+	prefix, err := runnerPath(runner)
+	if err != nil {
+		return nil, err
+	}
 	s := &Set{Name: "bundled"}
 	for _, o := range outputs {
-		s.Steps = append(s.Steps, Step{Name: o.name, Path: self, Args: []string{"engine", o.name}, Outputs: o.files})
+		argv := append(slices.Clone(prefix), self, "engine", o.name)
+		s.Steps = append(s.Steps, Step{Name: o.name, Path: argv[0], Args: argv[1:], Outputs: o.files})
 	}
 	return s, s.hash([]string{self})
 }

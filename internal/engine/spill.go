@@ -55,9 +55,16 @@ func (p *Plan) insertSpill(spot river.Spot) spillGrid {
 		at.grid = p.insertGrid(spot.Branch, spot.Grid, branch.Grids[spot.Grid-1].Distance+p.beside(branch, spot.Grid))
 		at.inserted = true
 	}
+	if q := branch.Grids[min(spot.Upstream, last-1)-1].Flow; q > p.Flow.SmallFlow() && p.carrierFlow() > q*muchCarrier {
+		p.warn("the spill rides on %.2g of the river's flow: the peak discharge of FLOW.IN is %.2g times that flow; lower it", p.carrierFlow()/q, p.Flow.Peak/q)
+	}
 	p.addChange(1, daflow.Change{Branch: at.branch, Grid: at.grid, Flow: p.carrierFlow()})
 	return at
 }
+
+// muchCarrier is the part of a river's flow that the carrier water of a spill
+// may have without being mentioned.
+const muchCarrier = 0.001
 
 // beside is a short distance into the subreach below grid, in the branch's
 // distance units: a metre, or a hundredth of a subreach that is shorter still.

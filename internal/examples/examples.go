@@ -4,6 +4,7 @@
 package examples
 
 import (
+	"bytes"
 	"embed"
 	"encoding/csv"
 	"fmt"
@@ -42,14 +43,15 @@ func Scenarios() ([]Scenario, error) {
 }
 
 // Write writes all examples into the folder store at dir, which is made where
-// it is missing. Files of the same name are replaced: the inputs of an example
-// are always the shipped ones.
-func Write(dir string) error {
+// it is missing. Files that are there already are left as they are; kept names
+// those that differ from the shipped ones, but for scenario rows, in which the
+// job writes itself.
+func Write(dir string) (kept []string, err error) {
 	root, err := fs.Sub(files, "store")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -61,8 +63,16 @@ func Write(dir string) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(to, data, 0o644)
+		have, err := os.ReadFile(to)
+		switch {
+		case os.IsNotExist(err):
+			return os.WriteFile(to, data, 0o644)
+		case err == nil && !bytes.Equal(have, data) && !strings.HasPrefix(path, "tables/"):
+			kept = append(kept, path)
+		}
+		return err
 	})
+	return kept, err
 }
 
 // Observation is what was measured at a place: hours from the release to 10 %

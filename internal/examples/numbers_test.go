@@ -221,11 +221,20 @@ func TestAntietamStep(t *testing.T) {
 
 func TestWriteAndList(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "Éa b")
-	if err := Write(dir); err != nil {
-		t.Fatal(err)
+	edited := filepath.Join(dir, "riverbasin", "antietam", "basin.json")
+	for i := range 3 {
+		kept, err := Write(dir)
+		if err != nil || len(kept) != i/2 {
+			t.Fatalf("writing number %d: kept %v, %v", i+1, kept, err)
+		}
+		if i == 1 {
+			if err := os.WriteFile(edited, []byte(`{"name":"mine"}`), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if err := Write(dir); err != nil {
-		t.Fatalf("again: %v", err)
+	if text, err := os.ReadFile(edited); err != nil || string(text) != `{"name":"mine"}` {
+		t.Errorf("an edited file was changed: %s %v", text, err)
 	}
 	list, err := Scenarios()
 	if err != nil || len(list) != 5 || list[0] != (Scenario{"antietam", "1969-05-27"}) {
@@ -239,7 +248,7 @@ func TestWriteAndList(t *testing.T) {
 			t.Errorf("%v: observations %v %v", s, o, err)
 		}
 	}
-	if err := Write(filepath.Join(dir, "riverbasin", "antietam", "FLOW.IN")); err == nil {
+	if _, err := Write(filepath.Join(dir, "riverbasin", "antietam", "FLOW.IN")); err == nil {
 		t.Error("written into a file")
 	}
 }

@@ -137,7 +137,9 @@ func (j *Job) plan(in *inputs) (*engine.Plan, []string, error) {
 	if c.Input, err = daflow.ReadInput(bytes.NewReader(in.files[flowName]), flowName); err != nil {
 		return nil, nil, reason.Wrap(reason.InvalidBasin, err, "FLOW.IN is not valid")
 	}
-	warnings = append(warnings, c.Input.Warnings...)
+	for _, w := range c.Input.Warnings {
+		warnings = append(warnings, flowName+" "+w)
+	}
 	var list []river.Warning
 	if c.Index, list, err = river.ParseIndex(bytes.NewReader(in.files[indexName]), indexName); err == nil {
 		warn(list)

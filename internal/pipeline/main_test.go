@@ -42,7 +42,7 @@ func jobOn(tb testing.TB, dir string) *Job {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	set, err := engine.Bundled(self)
+	set, err := engine.Bundled(self, "")
 	if err != nil {
 		tb.Fatal(err)
 	}

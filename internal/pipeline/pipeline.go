@@ -196,7 +196,7 @@ func (j *Job) held(ids plume.IDs, raw *inputs, set *engine.Set, hold *runs.Hold)
 		defer j.removeFolder(dir)
 	}
 	if err := plan.WriteInputs(dir); err != nil {
-		return nil, &reason.Error{Code: reason.Internal, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
+		return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
 	logs := engineLogs(dir, ids.JobID, set)
 	if err := j.compute(ctx, plan, set, dir, hold); err != nil {
@@ -269,7 +269,7 @@ func (j *Job) runFolder() (string, error) {
 		dir, err = filepath.Abs(dir)
 	}
 	if err != nil {
-		return "", &reason.Error{Code: reason.Internal, Err: err, Detail: "no run folder could be made in RSMS_WORK_DIR"}
+		return "", &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no run folder could be made in RSMS_WORK_DIR"}
 	}
 	return dir, nil
 }

@@ -54,6 +54,9 @@ func (f *Flows) Validate(n *Network) error {
 		case s.Grid == 1 && n.Interior(n.Branches[s.Branch-1].Up):
 			fault.Problem = fmt.Sprintf("grid 1 of branch %d takes its inflow from junction %d", s.Branch, n.Branches[s.Branch-1].Up)
 			fault.Hint = "give a lateral inflow at another grid, or the inflow of a branch above"
+		case s.Grid == len(n.Branches[s.Branch-1].Grids):
+			fault.Problem = fmt.Sprintf("grid %d is the last of branch %d and takes no lateral flow", s.Grid, s.Branch)
+			fault.Hint = "give it at the grid above, or to a branch below"
 		default:
 			continue
 		}

@@ -141,14 +141,15 @@ func flows(t testing.TB, rows ...[4]float64) *Flows {
 }
 
 func TestFlowsValidate(t *testing.T) {
-	good := flows(t, [4]float64{0, 1, 1, 5}, [4]float64{0, 2, 1, 5}, [4]float64{0, 3, 2, 5}, [4]float64{0, 3, 3, -5})
+	good := flows(t, [4]float64{0, 1, 1, 5}, [4]float64{0, 2, 1, 5}, [4]float64{0, 3, 2, -5})
 	if err := good.Validate(fork()); err != nil {
 		t.Error(err)
 	}
-	bad := flows(t, [4]float64{0, 4, 1, 5}, [4]float64{0, 1, 4, 5}, [4]float64{0, 3, 1, 5}, [4]float64{1, 3, 1, 5})
+	bad := flows(t, [4]float64{0, 4, 1, 5}, [4]float64{0, 1, 4, 5}, [4]float64{0, 2, 2, 5}, [4]float64{0, 3, 1, 5}, [4]float64{1, 3, 1, 5})
 	wantFaults(t, bad.Validate(fork()),
 		"N.csv line 3 grid: is 4; branch 1 has the grids 1 to 3",
-		"N.csv line 4 grid: grid 1 of branch 3 takes its inflow from junction 1; give a lateral inflow at another grid, or the inflow of a branch above",
+		"N.csv line 4 grid: grid 2 is the last of branch 2 and takes no lateral flow; give it at the grid above, or to a branch below",
+		"N.csv line 5 grid: grid 1 of branch 3 takes its inflow from junction 1; give a lateral inflow at another grid, or the inflow of a branch above",
 		"N.csv line 2 branch: is 4; the network has the branches 1 to 3")
 }
 
