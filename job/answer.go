@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -70,8 +72,15 @@ func clock(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04Z")
 }
 
-// number has four significant digits, which is more than a model knows.
-func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+// number has four significant digits, which is more than a model knows; without
+// an exponent where that is readable.
+func number(x float64) string {
+	text := strconv.FormatFloat(x, 'g', 4, 64)
+	if size := math.Abs(x); size < 1e-4 || size >= 1e7 || !strings.Contains(text, "e") {
+		return text
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
+}
 
 // table prints aligned columns.
 type table struct{ w *tabwriter.Writer }

@@ -21,8 +21,9 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	config *config.Config
-	log    *slog.Logger
+	config   *config.Config
+	log      *slog.Logger
+	terminal *terminal // standard error, where it is one
 }
 
 func (a *app) command() *cobra.Command {
@@ -110,11 +111,15 @@ func (a *app) logger(c *config.Config) *slog.Logger {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic(err) // config has checked it
 	}
-	text := c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(a.stderr)
-	if text {
-		return slog.New(tint.NewTextHandler(a.stderr, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !isTerminal(a.stderr)}))
+	w := a.stderr
+	if isTerminal(a.stderr) {
+		a.terminal = &terminal{w: a.stderr}
+		w = a.terminal
 	}
-	return slog.New(slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	if c.LogFormat == "text" || c.LogFormat == "auto" && a.terminal != nil {
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: a.terminal == nil}))
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 func isTerminal(w io.Writer) bool {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -40,6 +39,7 @@ func (a *app) demo(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	a.logStart()
 	example, err := chooseExample(c)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (a *app) demo(c *cobra.Command, args []string) error {
 		return err
 	}
 	for _, name := range kept {
-		a.log.Warn("kept as you changed it: "+name+"; remove it to have the shipped one again", "dir", dir)
+		a.log.Warn(name+" differs from the shipped one and was kept; remove it to have that again", "dir", dir)
 	}
 	defer store.Close()
 	m := &message.Message{Type: message.TypeRun, Version: message.Version, Basin: example.Basin, Scenario: example.ID, Force: true}
@@ -187,7 +187,7 @@ func hours(h float64) string {
 
 // grams is a concentration, "-" where it is not known.
 func grams(c float64) string {
-	if c == 0 || math.IsNaN(c) {
+	if c == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.5f", c)

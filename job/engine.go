@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +10,10 @@ import (
 	"rsmsjob/internal/process"
 )
 
-const superviseName = "supervise"
+const (
+	superviseName = "supervise"
+	engineName    = "engine"
+)
 
 // superviseCommand is what process starts between this program and an engine.
 func superviseCommand() *cobra.Command {
@@ -24,7 +25,7 @@ func superviseCommand() *cobra.Command {
 
 func (a *app) engineCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "engine daflow|bltm|ctplt|cxplt",
+		Use:   engineName + " daflow|bltm|ctplt|cxplt",
 		Short: "run a bundled engine in the current folder",
 		Long: "engine runs one of the bundled engines on the files of the current folder:\n\n" +
 			"  daflow  FLOW.IN                      -> BLTM.FLW, FLOW.OUT\n" +
@@ -39,8 +40,6 @@ func (a *app) engineCommand() *cobra.Command {
 		if *published && args[0] != "bltm" {
 			return usage("--published goes with bltm only")
 		}
-		// An engine has nothing to hand back: a signal ends it at once.
-		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		b := engine.Bundle{Published: *published, Progress: a.printStep,
 			Warn: func(text string) { fmt.Fprintf(a.stderr, "warning: %s\n", text) }}
 		return b.Run(args[0])

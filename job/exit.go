@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"rsmsjob/internal/config"
 	"rsmsjob/internal/reason"
 )
 
@@ -49,9 +48,6 @@ func exitCode(err error) int {
 		return exitDone
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {
-		return exitUsage
-	}
-	if _, ok := errors.AsType[*config.BadVariable](err); ok {
 		return exitUsage
 	}
 	if s, ok := errors.AsType[*stopped](err); ok {

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,10 +19,12 @@ var house = []string{
 	"internal/publish",
 	"internal/engine",
 	"internal/process",
+	"internal/workdir",
 	"internal/runs",
 	"internal/storage/storagetest",
 	"internal/storage",
 	"internal/config",
+	"internal/filelock",
 	"internal/bltm",
 	"internal/daflow",
 	"internal/fortran",
@@ -96,7 +100,30 @@ func TestUpwardImportIsSeen(t *testing.T) {
 	}
 }
 
+// clocks are what pure rooms must not call: time comes in as a value.
+var clocks = []string{"time.Now(", "time.Since(", "time.Sleep(", "time.After(", "time.Tick("}
+
 func TestPureRooms(t *testing.T) {
+	for _, room := range pure {
+		if floor("rsmsjob/"+room) < 0 {
+			t.Errorf("%s is not a room of the house", room)
+		}
+		sources, err := filepath.Glob("../" + room + "/*.go")
+		if err != nil || len(sources) == 0 {
+			t.Fatalf("%s: no sources, %v", room, err)
+		}
+		for _, name := range sources {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, clock := range clocks {
+				if !strings.HasSuffix(name, "_test.go") && strings.Contains(string(text), clock) {
+					t.Errorf("%s is pure and calls %s)", name, clock)
+				}
+			}
+		}
+	}
 	for _, p := range packages(t) {
 		for _, room := range pure {
 			if p.ImportPath != "rsmsjob/"+room {

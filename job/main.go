@@ -26,10 +26,13 @@ func main() {
 func run() (code int) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	go listen(signals, cancel)
+	// An engine has nothing to hand back: a signal ends it at once.
+	if len(os.Args) < 2 || os.Args[1] != engineName {
+		signals := make(chan os.Signal, 2)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(signals)
+		go listen(signals, cancel)
+	}
 
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	defer func() {
@@ -44,14 +47,8 @@ func run() (code int) {
 // listen turns the first signal into the end of the context and the second one
 // into the end of the process.
 func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) {
-	first, ok := <-signals
-	if !ok {
-		return
-	}
-	cancel(&stopped{first})
-	if second, ok := <-signals; ok {
-		os.Exit(signalCode(second))
-	}
+	cancel(&stopped{<-signals})
+	os.Exit(signalCode(<-signals))
 }
 
 // stopped is the cause of a context that a signal ended. It carries the reason

@@ -44,9 +44,7 @@ func (a *app) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	a.log.Info("start", "version", version, "commit", commit, "store", a.config.StoreDir, "exe_dir", a.config.ExeDir,
-		"engine_runner", a.config.EngineRunner, "job_timeout_s", a.config.JobTimeoutSeconds, "engine_step_timeout_s", a.config.StepSeconds,
-		"lease_s", a.config.LeaseSeconds, "grace_s", a.config.GraceSeconds, "tolerance_mg_l", a.config.Tolerance)
+	a.logStart()
 	text, err := a.messageText()
 	if err != nil {
 		return err
@@ -75,6 +73,11 @@ func (a *app) run(c *cobra.Command) error {
 		return a.printJSON(answerDocument(answer))
 	}
 	return a.printAnswer(m, answer)
+}
+
+// logStart says what runs, with which settings.
+func (a *app) logStart() {
+	a.log.Info("start", append([]any{"version", version, "commit", commit}, a.config.Effective()...)...)
 }
 
 // maxMessage bounds a message that is read from a file or standard input: what
@@ -128,7 +131,7 @@ func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Mess
 	progress := a.newProgress()
 	defer progress.end()
 	job := &pipeline.Job{Inputs: store, Runs: store, Results: store, Engines: func() (*engine.Set, error) { return a.engines(self) },
-		EngineEnv: process.MinimalEnv(config.Environment), Supervisor: []string{self, superviseName},
+		EngineEnv: process.MinimalEnv(config.Environment, a.foreignEnv()...), Supervisor: []string{self, superviseName},
 		StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
 		WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: rand.Text(),
 		Tolerance: a.config.Tolerance, Commit: commit,
@@ -141,6 +144,15 @@ func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Mess
 			"rows_by_time", answer.Marker.Rows.ByTime, "rows_by_mile", answer.Marker.Rows.ByMile)
 	}
 	return answer, err
+}
+
+// foreignEnv names what engines that are not our own may need of the environment:
+// the settings of Wine, and where shared libraries are.
+func (a *app) foreignEnv() []string {
+	if a.config.ExeDir == "" && a.config.EngineRunner == "" {
+		return nil
+	}
+	return []string{"WINEPREFIX", "WINEARCH", "WINEDEBUG", "LD_LIBRARY_PATH"}
 }
 
 // checkWorkDir sees that run folders can be made, before the scenario is taken.

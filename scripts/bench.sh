@@ -15,7 +15,11 @@ timed() {
 	local name=$1 best='' line
 	shift
 	for _ in 1 2 3; do
-		line=$( { /usr/bin/time -f '%e %M' "$@" >/dev/null 2>"$dir/stderr"; } 2>&1; tail -n 1 "$dir/stderr")
+		if ! /usr/bin/time -f '%e %M' -o "$dir/time" "$@" >/dev/null 2>"$dir/stderr"; then
+			cat "$dir/stderr" >&2
+			return 1
+		fi
+		line=$(tail -n 1 "$dir/time")
 		if [ -z "$best" ] || awk "BEGIN{exit !(${line%% *} < ${best%% *})}"; then best=$line; fi
 	done
 	printf '%-34s %8.2f s %8.1f MB\n' "$name" "${best%% *}" "$(awk "BEGIN{print ${best##* }/1024}")"

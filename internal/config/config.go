@@ -110,7 +110,22 @@ func Load(required []string, sources ...Lookup) (*Config, error) {
 		return nil, errors.Join(bad...)
 	}
 	var c Config
-	return &c, process(&c, get)
+	err := process(&c, get)
+	c.LogLevel, c.LogFormat = strings.ToLower(c.LogLevel), strings.ToLower(c.LogFormat)
+	return &c, err
+}
+
+// Effective returns name and value of every setting but the message, which is
+// not ours to log, as arguments of a log line.
+func (c *Config) Effective() []any {
+	var list []any
+	v := reflect.ValueOf(c).Elem()
+	for f := range v.Type().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("env"), ","); name != "RSMS_MESSAGE" {
+			list = append(list, name, v.FieldByIndex(f.Index).Interface())
+		}
+	}
+	return list
 }
 
 // wrong says what is wrong with the value of one variable, "" for nothing.
@@ -169,7 +184,7 @@ func wanted(kind reflect.Kind) string {
 func outside(f reflect.StructField, v reflect.Value) string {
 	if words := f.Tag.Get("oneof"); words != "" {
 		for _, w := range strings.Fields(words) {
-			if v.String() == w {
+			if strings.EqualFold(v.String(), w) {
 				return ""
 			}
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,6 +28,16 @@ func TestDefaults(t *testing.T) {
 	}
 	if c.GraceSeconds != 20 && c.GraceSeconds != 4 {
 		t.Errorf("grace %d", c.GraceSeconds)
+	}
+}
+
+func TestWordsInAnyCase(t *testing.T) {
+	c, err := Load(nil, source("LOG_LEVEL", "INFO", "LOG_FORMAT", "Json", "RSMS_MESSAGE", "canary"))
+	if err != nil || c.LogLevel != "info" || c.LogFormat != "json" {
+		t.Errorf("%+v %v", c, err)
+	}
+	if list := fmt.Sprint(c.Effective()...); strings.Contains(list, "canary") || !strings.Contains(list, "RSMS_EXIT_ZERO") {
+		t.Errorf("effective: %s", list)
 	}
 }
 

@@ -103,6 +103,9 @@ type bundleFiles struct {
 	created []string
 }
 
+// unfinished ends the names of outputs while they are written.
+const unfinished = ".part"
+
 // clear removes what the engine left in an earlier run.
 func (f *bundleFiles) clear(name string) error {
 	var errs []error
@@ -110,7 +113,7 @@ func (f *bundleFiles) clear(name string) error {
 		if o.name != name {
 			continue
 		}
-		for _, file := range o.files {
+		for _, file := range append(slices.Clone(o.files), o.report...) {
 			path := filepath.Join(f.dir, file)
 			if info, err := os.Lstat(path); err != nil || info.IsDir() {
 				continue
@@ -137,13 +140,13 @@ func (f *bundleFiles) create(name string) io.Writer {
 	if f.err != nil {
 		return nil
 	}
-	file, err := os.Create(filepath.Join(f.dir, name))
+	file, err := os.Create(filepath.Join(f.dir, name+unfinished))
 	if err != nil {
 		f.fail(fmt.Errorf("%s cannot be written in the folder of the engine: %w", name, err))
 		return nil
 	}
 	f.files = append(f.files, file)
-	f.created = append(f.created, file.Name())
+	f.created = append(f.created, name)
 	w := bufio.NewWriterSize(file, 1<<18)
 	f.writers = append(f.writers, w)
 	return w
@@ -167,9 +170,13 @@ func (f *bundleFiles) close(err error) error {
 	for _, file := range f.files {
 		errs = append(errs, file.Close())
 	}
-	if err = errors.Join(errs...); err != nil {
-		for _, name := range f.created {
-			_ = os.Remove(name) // the error that is already there counts
+	err = errors.Join(errs...)
+	for _, name := range f.created {
+		path := filepath.Join(f.dir, name)
+		if err != nil {
+			_ = os.Remove(path + unfinished) // the error that is already there counts
+		} else if moved := os.Rename(path+unfinished, path); moved != nil {
+			err = fmt.Errorf("%s cannot be written in the folder of the engine: %w", name, moved)
 		}
 	}
 	return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -54,8 +55,34 @@ func runFlows(c Case) (*daflow.Input, error) {
 	}
 	if c.Flows != nil {
 		settle(in)
+		in.Peak = most(in)
 	}
 	return in, nil
+}
+
+// most is a flow that no grid exceeds: all that ever comes in at once. Records
+// bring their own scale; the peak of FLOW.IN belongs to another day.
+func most(in *daflow.Input) float64 {
+	highest := map[place]float64{}
+	for _, changes := range in.Boundaries {
+		for _, c := range changes {
+			at := place{c.Branch, c.Grid}
+			highest[at] = math.Max(highest[at], c.Flow)
+		}
+	}
+	var sum, initial float64
+	for _, q := range slices.Sorted(maps.Values(highest)) { // in one order: sums must not differ
+		sum += q
+	}
+	for _, b := range in.Network.Branches {
+		for _, g := range b.Grids {
+			initial = math.Max(initial, g.Flow)
+		}
+	}
+	if peak := math.Max(sum, initial); peak > 0 {
+		return roundDigits(1.1*peak, 2)
+	}
+	return in.Peak
 }
 
 func cloneNetwork(n river.Network) river.Network {

@@ -24,6 +24,11 @@ func (p *Plan) Time(step int) time.Time {
 	return p.Case.Scenario.SpillTime.Add(time.Duration(seconds * float64(time.Second))).Round(time.Second).UTC()
 }
 
+// Hours is the time of the end of a step after the spill.
+func (p *Plan) Hours(step int) float64 {
+	return float64(step) * p.Case.Scenario.StepSeconds() / 3600
+}
+
 // Lengths returns how much of its branch each of Places stands for: half way to
 // its neighbours among the grids, in the branch's distance units.
 func (p *Plan) Lengths() []float64 {
@@ -105,7 +110,7 @@ func (p *Plan) Curves(ctx context.Context, dir string, each func(at Place, c *pl
 			}
 			curve.Reset()
 			for r.Next() {
-				curve.Add(float64(r.Point().Step)*p.Flow.StepHours, r.Point().C[0])
+				curve.Add(p.Hours(r.Point().Step), r.Point().C[0])
 			}
 			if r.Err() != nil {
 				break
@@ -119,9 +124,10 @@ func (p *Plan) Curves(ctx context.Context, dir string, each func(at Place, c *pl
 }
 
 // Ledgers reads BLTM.OUT: for each printed step the ledger and the mass in each
-// branch, in kg; the slice may be kept. Errors as in Profiles.
-func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg []float64) error) error {
-	return read(dir, ledgerFile, func(f io.Reader) error {
+// branch, in kg; the slice may be kept. It returns what the engine warns of.
+// Errors as in Profiles.
+func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg []float64) error) (warnings []string, err error) {
+	err = read(dir, ledgerFile, func(f io.Reader) error {
 		report, err := bltm.ReadReport(f, ledgerFile)
 		if err != nil {
 			return err
@@ -156,8 +162,12 @@ func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg 
 				return unexpected(ledgerFile, fmt.Sprintf("output step %d has no ledger", step))
 			}
 		}
+		for _, w := range report.Warnings {
+			warnings = append(warnings, ledgerFile+": "+w)
+		}
 		return nil
 	})
+	return warnings, err
 }
 
 // Check reads the output of a step of a foreign set that the next step will

@@ -53,6 +53,9 @@ func NewPlan(c Case) (*Plan, error) {
 		return nil, err
 	}
 	at := p.insertSpill(spot)
+	if err := p.Flow.Validate(); err != nil {
+		return nil, err
+	}
 	p.Header = p.transport()
 	p.release = p.releaseInto(at)
 	p.warnCoarse(at)

@@ -122,7 +122,7 @@ func computed(t *testing.T, p *Plan) (map[string]*plume.Curve, plume.Ledger) {
 		t.Fatal(err)
 	}
 	var last plume.Ledger
-	if err := p.Ledgers(dir, func(_ int, l plume.Ledger, _ []float64) error { last = l; return nil }); err != nil {
+	if _, err := p.Ledgers(dir, func(_ int, l plume.Ledger, _ []float64) error { last = l; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	profiles := 0

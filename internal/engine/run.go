@@ -33,17 +33,10 @@ type Runner struct {
 // maxOutput is what an engine may write to each of its streams, in bytes.
 const maxOutput = 64 << 20
 
-// Took is what one engine took.
-type Took struct {
-	Step string
-	process.Result
-}
-
 // Run runs the engines one after the other in dir, an absolute path, and stops
 // at the first that fails. Errors carry a reason; what an engine said is in
 // the full story of the error only.
-func (r *Runner) Run(ctx context.Context, dir string) ([]Took, error) {
-	var took []Took
+func (r *Runner) Run(ctx context.Context, dir string) error {
 	for _, step := range r.Set.Steps {
 		r.Progress(step.Name, 0)
 		result, err := process.Run(ctx, process.Command{
@@ -56,16 +49,15 @@ func (r *Runner) Run(ctx context.Context, dir string) ([]Took, error) {
 				}
 			},
 		})
-		took = append(took, Took{step.Name, result})
 		if err := judge(ctx, step, result, err); err != nil {
-			return took, err
+			return err
 		}
 		if err := left(dir, step); err != nil {
-			return took, err
+			return err
 		}
 		if r.Set.Foreign {
 			if err := r.Check(dir, step.Name); err != nil {
-				return took, err
+				return err
 			}
 		}
 		if info, err := os.Stat(filepath.Join(dir, step.Name+".stderr")); err == nil && info.Size() > 0 {
@@ -73,7 +65,7 @@ func (r *Runner) Run(ctx context.Context, dir string) ([]Took, error) {
 		}
 		r.Log.Info("engine done", "engine", step.Name, "seconds", result.Wall.Seconds(), "max_rss_bytes", result.MaxRSS)
 	}
-	return took, nil
+	return nil
 }
 
 // progressLine is how a bundled engine says on standard output how far it is.

@@ -40,13 +40,14 @@ type Step struct {
 
 // The engines in the order in which the data passes, with what each must leave.
 var outputs = []struct {
-	name  string
-	files []string
+	name   string
+	files  []string
+	report []string // what our own leaves besides, for people
 }{
-	{"daflow", []string{flowFile}},
-	{"bltm", []string{concentrationFile, ledgerFile}},
-	{"ctplt", []string{timesFile}},
-	{"cxplt", []string{profilesFile}},
+	{"daflow", []string{flowFile}, []string{flowReportFile}},
+	{"bltm", []string{concentrationFile, ledgerFile}, nil},
+	{"ctplt", []string{timesFile}, nil},
+	{"cxplt", []string{profilesFile}, nil},
 }
 
 // Names returns the names of the engines in the order of a run.
@@ -85,6 +86,10 @@ func Find(dir, runner string) (*Set, error) {
 	if err != nil {
 		return nil, &reason.Error{Code: reason.EngineMissing, Err: err,
 			Detail: fmt.Sprintf("EXE_DIR %s cannot be read; it must be the folder of the engine executables", dir)}
+	}
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.EqualFold(e.Name(), "engine.json") }) {
+		return nil, reason.New(reason.EngineMissing, "EXE_DIR %s has an engine.json, which this version cannot read; "+
+			"remove it to run the executables without arguments in the run folder", dir)
 	}
 	prefix, err := runnerPath(runner)
 	if err != nil {

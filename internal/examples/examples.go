@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rsmsjob/internal/river"
 )
 
 //go:embed store
@@ -44,8 +47,8 @@ func Scenarios() ([]Scenario, error) {
 
 // Write writes all examples into the folder store at dir, which is made where
 // it is missing. Files that are there already are left as they are; kept names
-// those that differ from the shipped ones, but for scenario rows, in which the
-// job writes itself.
+// those that differ from the shipped ones, scenario rows by their own columns
+// only, as the job writes the others.
 func Write(dir string) (kept []string, err error) {
 	root, err := fs.Sub(files, "store")
 	if err != nil {
@@ -66,13 +69,38 @@ func Write(dir string) (kept []string, err error) {
 		have, err := os.ReadFile(to)
 		switch {
 		case os.IsNotExist(err):
-			return os.WriteFile(to, data, 0o644)
-		case err == nil && !bytes.Equal(have, data) && !strings.HasPrefix(path, "tables/"):
+			return writeWhole(to, data)
+		case err == nil && !same(path, have, data):
 			kept = append(kept, path)
 		}
 		return err
 	})
 	return kept, err
+}
+
+// writeWhole writes a file that is whole or not there.
+func writeWhole(name string, data []byte) error {
+	if err := os.WriteFile(name+".part", data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+".part", name)
+}
+
+// same reports whether a file says what the shipped one says.
+func same(path string, have, shipped []byte) bool {
+	if !strings.HasPrefix(path, "tables/") {
+		return bytes.Equal(have, shipped)
+	}
+	var mine, ours map[string]any
+	if json.Unmarshal(have, &mine) != nil || json.Unmarshal(shipped, &ours) != nil {
+		return false
+	}
+	for _, column := range river.ScenarioColumns() {
+		if mine[column] != ours[column] {
+			return false
+		}
+	}
+	return true
 }
 
 // Observation is what was measured at a place: hours from the release to 10 %

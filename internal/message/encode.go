@@ -39,7 +39,8 @@ func (m *Message) Encode() ([]byte, error) {
 
 // Identity returns the job id: the one the message gives; else one derived
 // from the id of the queue message, the same at every redelivery; else, where
-// queueMessageID is "", one derived from all the message says.
+// queueMessageID is "", one derived from what the message says. A forced run is
+// the same job as the first one, so force and timeout_seconds do not count.
 func (m *Message) Identity(queueMessageID string) string {
 	switch {
 	case m.JobID != "":
@@ -49,7 +50,9 @@ func (m *Message) Identity(queueMessageID string) string {
 	case queueMessageID != "":
 		return "q-" + digest([]byte(queueMessageID))
 	}
-	text, err := m.canonical()
+	same := *m
+	same.Force, same.Timeout = false, 0
+	text, err := same.canonical()
 	if err != nil {
 		// Only metadata that no Decode returned cannot be written.
 		text = []byte(m.Type + "|" + m.Basin + "|" + m.Scenario)

@@ -159,8 +159,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// By hand, the same payload is the same job however it is written, and any
-// other payload is another one.
+// By hand, the same payload is the same job however it is written, forced or
+// with another time limit as well, and any other payload is another one.
 func TestIdentityFollowsThePayload(t *testing.T) {
 	identity := func(raw string) string {
 		m, err := Decode([]byte(raw))
@@ -170,7 +170,8 @@ func TestIdentityFollowsThePayload(t *testing.T) {
 		return m.Identity("")
 	}
 	want := identity(plain)
-	for _, same := range []string{b64(plain), `{"scenario_id":42,"riverbasin_id":"ohio","version":1,"type":"rsms.run","force":false}`} {
+	for _, same := range []string{b64(plain), `{"scenario_id":42,"riverbasin_id":"ohio","version":1,"type":"rsms.run","force":false}`,
+		`{"riverbasin_id":"ohio","scenario_id":"42","force":true}`, `{"riverbasin_id":"ohio","scenario_id":"42","timeout_seconds":5}`} {
 		if got := identity(same); got != want {
 			t.Errorf("%s: %s, want %s", same, got, want)
 		}
@@ -178,7 +179,6 @@ func TestIdentityFollowsThePayload(t *testing.T) {
 	seen := map[string]string{want: plain}
 	for _, other := range []string{
 		`{"riverbasin_id":"ohio","scenario_id":"43"}`, `{"riverbasin_id":"42","scenario_id":"ohio"}`,
-		`{"riverbasin_id":"ohio","scenario_id":"42","force":true}`, `{"riverbasin_id":"ohio","scenario_id":"42","timeout_seconds":5}`,
 		`{"riverbasin_id":"ohio","scenario_id":"42","a":1}`, `{"riverbasin_id":"ohio","scenario_id":"042"}`,
 		`{"type":"worker.probe","riverbasin_id":"ohio","scenario_id":"42"}`,
 	} {

@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
 
 	"rsmsjob/internal/daflow"
 	"rsmsjob/internal/engine"
@@ -54,7 +54,12 @@ func (j *Job) load(ctx context.Context, m *message.Message, set *engine.Set) (*i
 	if !there {
 		return nil, reason.New(reason.BasinNotFound, "basin %s is not in the store; it needs %s and %s", m.Basin, flowName, indexName)
 	}
-	for _, name := range []string{flowName, indexName, basinName, nfqName} {
+	names := []string{flowName, indexName, basinName}
+	source, _ := in.columns["FlowSource"].(string)
+	if source == string(river.FlowNFQ) {
+		names = append(names, nfqName)
+	}
+	for _, name := range names {
 		data, err := j.Inputs.Basin(ctx, m.Basin, name)
 		if errors.Is(err, storage.ErrNotFound) {
 			continue
@@ -70,10 +75,7 @@ func (j *Job) load(ctx context.Context, m *message.Message, set *engine.Set) (*i
 			return nil, reason.New(reason.InvalidBasin, "basin %s has no %s; it is required", m.Basin, name)
 		}
 	}
-	if source, _ := in.columns["FlowSource"].(string); source != string(river.FlowNFQ) {
-		delete(in.files, nfqName)
-		delete(in.hashes, nfqName)
-	} else if in.files[nfqName] == nil {
+	if source == string(river.FlowNFQ) && in.files[nfqName] == nil {
 		return nil, reason.New(reason.InvalidFlows, "scenario %s wants the flows of %s, and basin %s has none", m.Scenario, nfqName, m.Basin)
 	}
 	in.key, err = in.runKey(m, set)
@@ -172,26 +174,47 @@ func (j *Job) plan(in *inputs) (*engine.Plan, []string, error) {
 	return plan, append(warnings, plan.Warnings...), nil
 }
 
-// current reports whether the published result is whole and of this run key.
+// current reports whether the published result is whole and of this run key:
+// result.json can be read, and every blob it names has the size and hash it says.
 func (j *Job) current(ctx context.Context, ids plume.IDs, key string) (bool, error) {
 	m, err := j.marker(ctx, ids)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return false, nil
+	case errors.Is(err, publish.ErrNoMarker):
+		j.Log.Warn("the last result is damaged, it is made again", "error", err)
+		return false, nil
+	case err != nil:
+		return false, err
+	case m.RunKey != key:
+		return false, nil
+	}
+	for _, b := range m.Blobs {
+		same, err := j.unchanged(ctx, ids, b)
+		if err != nil {
+			return false, err
+		}
+		if !same {
+			j.Log.Warn("the last result is damaged, it is made again", "blob", b.Name)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// unchanged reports whether a blob is still what result.json says of it.
+func (j *Job) unchanged(ctx context.Context, ids plume.IDs, b publish.BlobInfo) (bool, error) {
+	r, err := j.Results.ReadResult(ctx, ids.Basin, ids.Scenario, b.Name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	names, err := j.Results.ListResults(ctx, ids.Basin, ids.Scenario)
-	if err != nil {
-		return false, err
-	}
-	for _, b := range m.Blobs {
-		if !slices.Contains(names, b.Name) {
-			j.Log.Warn("the last result is not whole, it is made again", "missing", b.Name)
-			return false, nil
-		}
-	}
-	return m.RunKey == key, nil
+	defer r.Close()
+	sum := sha256.New()
+	size, err := io.Copy(sum, r)
+	return size == b.Size && hex.EncodeToString(sum.Sum(nil)) == b.SHA256, err
 }
 
 func (j *Job) marker(ctx context.Context, ids plume.IDs) (*publish.Marker, error) {

@@ -8,12 +8,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path"
-	"path/filepath"
 	"time"
 
 	"rsmsjob/internal/engine"
@@ -22,6 +19,7 @@ import (
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
+	"rsmsjob/internal/workdir"
 )
 
 // Inputs is where basins and scenarios come from; names are those of contract
@@ -49,8 +47,8 @@ type Job struct {
 	EngineEnv   []string
 	Supervisor  []string // see process.Command
 	StepTimeout time.Duration
-	// Grace is what an engine that is asked to stop has, and then again the
-	// writes that must still happen.
+	// Grace is the time that an engine has that is asked to stop, and then the
+	// writes that must still happen; the folder of the run goes behind both.
 	Grace time.Duration
 
 	WorkDir     string // "" is the system's
@@ -72,7 +70,6 @@ type Answer struct {
 	Marker   *publish.Marker
 	Intakes  []plume.Intake
 	Balance  plume.FinalBalance
-	Start    time.Time // of the spill
 	Warnings []string
 	WorkDir  string // the kept run folder, "" where it was removed
 }
@@ -101,11 +98,49 @@ func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	answer, err := j.held(ids, raw, set, hold)
-	if end := j.finish(ctx, hold, err); err == nil {
-		err = end
+	return j.owned(ctx, ids, raw, set, hold, m.Force)
+}
+
+// owned is the run while the scenario is ours, to its recorded end.
+func (j *Job) owned(ctx context.Context, ids plume.IDs, raw *inputs, set *engine.Set, hold *runs.Hold, force bool) (*Answer, error) {
+	defer func() {
+		if p := recover(); p != nil { // a bug: the row must not say Running until the lease ends
+			_ = j.finish(ctx, hold, reason.New(reason.Internal, "internal error; the log has the stack"), nil)
+			panic(p)
+		}
+	}()
+	if !force { // an earlier run may have been killed behind its result.json
+		if whole, err := j.current(hold.Context, ids, raw.key); err != nil || whole {
+			return j.alreadyDone(ctx, ids, hold, err)
+		}
 	}
-	return answer, err
+	plan, warnings, err := j.plan(raw)
+	if err != nil {
+		return nil, j.finish(ctx, hold, err, nil)
+	}
+	folder, err := j.runFolder()
+	if err != nil {
+		return nil, j.finish(ctx, hold, err, nil)
+	}
+	defer j.leaveFolder(folder)
+	answer := &Answer{Warnings: warnings}
+	if j.KeepWorkDir {
+		answer.WorkDir = folder.Path
+	}
+	logs := engineLogs(folder.Path, ids.JobID, set)
+	if err := j.work(hold, ids, raw, set, plan, folder.Path, answer, logs); err != nil {
+		return nil, j.finish(ctx, hold, err, func(ctx context.Context) { j.keepLogs(ctx, hold, ids, logs) })
+	}
+	return answer, j.finish(ctx, hold, nil, nil)
+}
+
+// alreadyDone ends a run that found the whole result of its inputs.
+func (j *Job) alreadyDone(ctx context.Context, ids plume.IDs, hold *runs.Hold, err error) (*Answer, error) {
+	if err := j.finish(ctx, hold, err, nil); err != nil {
+		return nil, err
+	}
+	marker, err := j.marker(ctx, ids)
+	return &Answer{Current: true, Marker: marker}, err
 }
 
 // metadata is what the message says besides its own fields, as a JSON object;
@@ -121,18 +156,27 @@ func metadata(m *message.Message) string {
 	return string(text)
 }
 
-// finish writes how the run ended. A run that lost its scenario writes nothing.
-func (j *Job) finish(ctx context.Context, hold *runs.Hold, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Grace)
+// finish records how a run ended, in a time of its own, and returns the error
+// of the run, or of the recording where the run had none. before, where it is
+// not nil, is called first with half of that time. A run that lost its scenario
+// writes nothing.
+func (j *Job) finish(ctx context.Context, hold *runs.Hold, err error, before func(context.Context)) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), j.Grace,
+		reason.New(reason.StorageUnavailable, "the end of the run could not be recorded in time"))
 	defer cancel()
-	end := hold.Finish(ctx, outcome(err))
-	if end != nil && err != nil {
-		if reason.Of(err) != reason.LeaseLost {
-			j.Log.Error("the end of the run was not recorded", "error", end)
-		}
-		return nil
+	if before != nil {
+		first, done := context.WithTimeout(ctx, j.Grace/2)
+		before(first)
+		done()
 	}
-	return end
+	end := hold.Finish(ctx, outcome(err))
+	if err == nil {
+		return end
+	}
+	if end != nil && reason.Of(err) != reason.LeaseLost {
+		j.Log.Error("the end of the run was not recorded", "error", end)
+	}
+	return err
 }
 
 // outcome is the state that an error ends a run in.
@@ -168,66 +212,46 @@ func (j *Job) refuse(ctx context.Context, request runs.Request, err error) error
 		j.Log.Warn("the scenario row was not told", "error", took)
 		return err
 	}
-	if end := j.finish(ctx, hold, err); end != nil {
-		j.Log.Warn("the scenario row was not told", "error", end)
-	}
-	return err
+	return j.finish(ctx, hold, err, nil)
 }
 
-// held is the run while the scenario is ours.
-func (j *Job) held(ids plume.IDs, raw *inputs, set *engine.Set, hold *runs.Hold) (answer *Answer, err error) {
+// work runs the engines, checks what they left and publishes it.
+func (j *Job) work(hold *runs.Hold, ids plume.IDs, raw *inputs, set *engine.Set, plan *engine.Plan, dir string,
+	answer *Answer, logs []publish.Blob) error {
 	ctx := hold.Context
-	plan, warnings, err := j.plan(raw)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range warnings {
+	for _, w := range answer.Warnings {
 		j.Log.Warn(w)
 	}
-	dir, err := j.runFolder()
-	if err != nil {
-		return nil, err
-	}
-	answer = &Answer{Start: plan.Case.Scenario.SpillTime, Warnings: warnings}
-	if j.KeepWorkDir {
-		answer.WorkDir = dir
-		j.Log.Info("run folder kept", "dir", dir)
-	} else {
-		defer j.removeFolder(dir)
-	}
 	if err := plan.WriteInputs(dir); err != nil {
-		return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
+		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
-	logs := engineLogs(dir, ids.JobID, set)
 	if err := j.compute(ctx, plan, set, dir, hold); err != nil {
-		j.keepLogs(ctx, hold, ids, logs)
-		return nil, err
+		return err
 	}
 	r, err := check(ctx, plan, dir, func(part float64) { j.progress(hold, "check", part) })
 	if err != nil {
-		j.keepLogs(ctx, hold, ids, logs)
-		return nil, err
+		return err
 	}
+	for _, w := range r.warnings {
+		j.Log.Warn(w)
+	}
+	answer.Warnings = append(answer.Warnings, r.warnings...)
 	answer.Intakes, answer.Balance = r.intakes, r.balance.Final
 	result := r.result(ctx, ids, plan, dir)
 	result.Marker.RunKey, result.Marker.Attempt, result.Marker.StartedAt = raw.key, hold.Attempt(), hold.StartedAt()
 	result.Marker.Engine, result.Marker.Commit = set.Version(), j.Commit
-	result.Blobs = append(result.Blobs, params(ids, raw, plan, set))
+	result.Blobs = append(result.Blobs, params(ids, raw, plan, set, answer.Warnings))
 	result.Blobs = append(result.Blobs, logs...)
 	j.progress(hold, "publish", 0)
 	answer.Marker, err = publish.Publish(ctx, j.Results, hold.Err, time.Now, result)
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return err
 }
 
 // compute runs the engines.
 func (j *Job) compute(ctx context.Context, plan *engine.Plan, set *engine.Set, dir string, hold *runs.Hold) error {
 	runner := engine.Runner{Set: set, Check: plan.Check, StepTimeout: j.StepTimeout, Grace: j.Grace, Supervisor: j.Supervisor,
 		Env: j.EngineEnv, Log: j.Log, Progress: func(step string, part float64) { j.progress(hold, step, part) }}
-	_, err := runner.Run(ctx, dir)
-	return err
+	return runner.Run(ctx, dir)
 }
 
 // weights is where each step of a run begins and ends, in percent of a run.
@@ -244,11 +268,6 @@ func (j *Job) progress(hold *runs.Hold, step string, part float64) {
 
 // keepLogs publishes what the engines said in a run that failed.
 func (j *Job) keepLogs(ctx context.Context, hold *runs.Hold, ids plume.IDs, logs []publish.Blob) {
-	if hold.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Grace)
-	defer cancel()
 	if m, err := j.marker(ctx, ids); err == nil && m.JobID == ids.JobID {
 		// The logs of that name belong to a result, which stands.
 		for i := range logs {
@@ -256,33 +275,32 @@ func (j *Job) keepLogs(ctx context.Context, hold *runs.Hold, ids plume.IDs, logs
 			logs[i].Name = path.Join(folder, "failed", name)
 		}
 	}
-	if err := publish.Logs(ctx, j.Results, ids, logs); err != nil {
+	if err := publish.Logs(ctx, j.Results, hold.Err, ids, logs); err != nil {
 		j.Log.Warn("engine logs were not kept", "error", err)
 	}
 }
 
-// runFolder makes a private, empty folder with a short absolute path: old
-// programs cut long ones.
-func (j *Job) runFolder() (string, error) {
-	dir, err := os.MkdirTemp(j.WorkDir, "rsms-")
-	if err == nil {
-		dir, err = filepath.Abs(dir)
+// runFolder makes the folder of the run, and removes those of runs that were
+// killed.
+func (j *Job) runFolder() (*workdir.Folder, error) {
+	for _, name := range workdir.Sweep(j.WorkDir) {
+		j.Log.Warn("folder of a run that was killed removed", "folder", name)
 	}
+	f, err := workdir.Make(j.WorkDir)
 	if err != nil {
-		return "", &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no run folder could be made in RSMS_WORK_DIR"}
+		return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no run folder could be made in RSMS_WORK_DIR"}
 	}
-	return dir, nil
+	return f, nil
 }
 
-// removeFolder removes a run folder. On Windows a file may still be open for a
-// moment, so it is tried again before it is left with a warning.
-func (j *Job) removeFolder(dir string) {
-	var err error
-	for pause := 50 * time.Millisecond; pause < time.Second; pause *= 2 {
-		if err = os.RemoveAll(dir); err == nil {
-			return
-		}
-		time.Sleep(pause)
+// leaveFolder removes the run folder, or keeps it where it is wanted.
+func (j *Job) leaveFolder(f *workdir.Folder) {
+	end := f.Remove
+	if j.KeepWorkDir {
+		j.Log.Info("run folder kept", "dir", f.Path)
+		end = f.Keep
 	}
-	j.Log.Warn(fmt.Sprintf("run folder %s was left behind", filepath.Base(dir)), "error", err)
+	if err := end(); err != nil {
+		j.Log.Warn("run folder was left behind", "error", err)
+	}
 }

@@ -348,3 +348,75 @@ func TestRunKey(t *testing.T) {
 		t.Error("another dispersion, the same key")
 	}
 }
+
+// A result that was damaged is made again; nothing but force was able to, once.
+func TestDamagedResultIsMadeAgain(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"result.json":  func(path string) error { return os.WriteFile(path, []byte(`{"run_key":`), 0o644) },
+		"intakes.json": os.Remove,
+		"edge_timeseries.json": func(path string) error {
+			return os.WriteFile(path, []byte("{}"), 0o644)
+		},
+	} {
+		dir := writeChannel(t)
+		j := jobOn(t, dir)
+		mustRun(t, j, messageOf("channel", "s1", false))
+		want := tree(t, filepath.Join(dir, "rsms-results"))
+		if err := damage(filepath.Join(dir, "rsms-results/channel/s1", name)); err != nil {
+			t.Fatal(err)
+		}
+		if answer := mustRun(t, j, messageOf("channel", "s1", false)); answer.Current {
+			t.Errorf("%s damaged: taken for whole", name)
+		}
+		got := tree(t, filepath.Join(dir, "rsms-results"))
+		delete(want, "channel/s1/result.json")
+		delete(got, "channel/s1/result.json")
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s damaged: %s", name, d)
+		}
+	}
+}
+
+// A worker that was killed behind its result.json left a whole result: the next
+// one records that and computes nothing.
+func TestKilledBehindItsMarker(t *testing.T) {
+	dir := writeChannel(t)
+	j := jobOn(t, dir)
+	mustRun(t, j, messageOf("channel", "s1", false))
+	want := tree(t, filepath.Join(dir, "rsms-results"))
+	record := filepath.Join(dir, "tables/Runs/channel/s1.json")
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "tables/Runs/channel/s1.json", strings.Replace(string(text), `"State":"Completed"`, `"State":"Running"`, 1))
+	j.Owner = "another"
+	if answer := mustRun(t, j, messageOf("channel", "s1", false)); !answer.Current {
+		t.Error("computed again")
+	}
+	if d := cmp.Diff(want, tree(t, filepath.Join(dir, "rsms-results"))); d != "" {
+		t.Error(d)
+	}
+	if text, err = os.ReadFile(record); err != nil || !strings.Contains(string(text), `"State":"Completed"`) {
+		t.Errorf("record: %s %v", text, err)
+	}
+}
+
+// Flows that only a scenario with FlowSource nfq uses are not even read.
+func TestUnusedFlowsAreNotRead(t *testing.T) {
+	dir := writeChannel(t)
+	put(t, dir, "riverbasin/channel/nfq.csv", "junk")
+	mustRun(t, jobOn(t, dir), messageOf("channel", "s1", false))
+}
+
+// Scaled out of every range: a fault of the scenario, not of the disk.
+func TestScaledOutOfRange(t *testing.T) {
+	dir := writeChannel(t)
+	flow := tree(t, dir)["riverbasin/channel/FLOW.IN"]
+	put(t, dir, "riverbasin/channel/FLOW.IN", strings.Replace(flow, "   40.000", " 2000000.", 1))
+	put(t, dir, "tables/Scenarios/channel/s1.json", `{"SpillMile":98,"SpillTime":"2026-01-02T03:00:00Z","SpillMassKg":1,"FlowScale":1000}`)
+	_, err := jobOn(t, dir).Run(context.Background(), messageOf("channel", "s1", false), "job-1")
+	if reason.Of(err) != reason.InvalidScenario || !strings.Contains(err.Error(), "peak") {
+		t.Errorf("%v: %v", reason.Of(err), err)
+	}
+}

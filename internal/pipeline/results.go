@@ -22,6 +22,7 @@ type results struct {
 	edges     *plume.Edges
 	balance   plume.Balance
 	intakes   []plume.Intake
+	warnings  []string // of the transport engine
 }
 
 // check reads every output of the engines to its end before anything is
@@ -70,7 +71,7 @@ const mostOutOfBalance = 0.01
 func (r *results) readBalance(plan *engine.Plan, dir string) (map[int][]float64, error) {
 	branchKg := map[int][]float64{}
 	var last plume.Ledger
-	err := plan.Ledgers(dir, func(step int, l plume.Ledger, kg []float64) error {
+	warnings, err := plan.Ledgers(dir, func(step int, l plume.Ledger, kg []float64) error {
 		last = l
 		if step%plan.Case.Scenario.OutputEvery() == 0 {
 			r.balance.Add(plan.Time(step), l)
@@ -81,6 +82,7 @@ func (r *results) readBalance(plan *engine.Plan, dir string) (map[int][]float64,
 	if err != nil {
 		return nil, err
 	}
+	r.warnings = warnings
 	r.balance.Finish(last)
 	return branchKg, believable(last, r.balance.Final.RelativeError, plan.Case.Scenario.MassKg())
 }
@@ -103,7 +105,7 @@ func believable(l plume.Ledger, said, massKg float64) error {
 func (r *results) result(ctx context.Context, ids plume.IDs, plan *engine.Plan, dir string) *publish.Result {
 	row := func(p engine.Place, step int, c float64) plume.Row {
 		return plume.Row{River: p.River, RiverMile: p.Mile, Branch: p.Branch, Grid: p.Grid, Time: plan.Time(step),
-			ElapsedHours: float64(step) * plan.Flow.StepHours, ConcentrationMgL: c, JobID: ids.JobID}
+			ElapsedHours: plan.Hours(step), ConcentrationMgL: c, JobID: ids.JobID}
 	}
 	every := plan.Case.Scenario.OutputEvery()
 	return &publish.Result{
@@ -160,16 +162,17 @@ type parameters struct {
 	Warnings         []string          `json:"warnings"`
 }
 
-func params(ids plume.IDs, in *inputs, plan *engine.Plan, set *engine.Set) publish.Blob {
+func params(ids plume.IDs, in *inputs, plan *engine.Plan, set *engine.Set, warnings []string) publish.Blob {
 	p := parameters{IDs: ids, RunKey: in.key, Engine: set.Name, EngineHash: set.Hash, InputHashes: in.hashes,
-		Scenario: *plan.Case.Scenario, Steps: plan.Flow.Steps, SmallFlow: plan.Flow.SmallFlow(), Warnings: plan.Warnings}
+		Scenario: *plan.Case.Scenario, Steps: plan.Flow.Steps, SmallFlow: plan.Flow.SmallFlow(), Warnings: append([]string{}, warnings...)}
 	for _, b := range plan.Header.Branches {
 		p.DispersionFactor = append(p.DispersionFactor, b.DQQ)
 	}
 	return publish.JSON("run/"+ids.JobID+"/params.json", p)
 }
 
-// maxLog is how much of an engine log is published, in bytes: its beginning.
+// maxLog is how much of an engine log is published, in bytes: its end, where the
+// last words are.
 const maxLog = 4 << 20
 
 // engineLogs are what the engines said, as blobs; an engine that did not run
@@ -187,7 +190,18 @@ func engineLogs(dir, jobID string, set *engine.Set) []publish.Blob {
 					return fmt.Errorf("read the log of an engine: %w", err)
 				}
 				defer f.Close()
-				_, err = io.Copy(w, io.LimitReader(f, maxLog))
+				if size, err := f.Seek(0, io.SeekEnd); err != nil {
+					return err
+				} else if left := max(0, size-maxLog); left > 0 {
+					fmt.Fprintf(w, "[%d bytes left out]\n", left)
+					_, err = f.Seek(left, io.SeekStart)
+				} else {
+					_, err = f.Seek(0, io.SeekStart)
+				}
+				if err != nil {
+					return err
+				}
+				_, err = io.Copy(w, f)
 				return err
 			}})
 		}

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -102,11 +103,14 @@ type BlobInfo struct {
 // maxMarker bounds result.json when it is read, in bytes.
 const maxMarker = 16 << 20
 
-// ReadMarker reads result.json.
+// ErrNoMarker says that result.json is there and cannot be read.
+var ErrNoMarker = errors.New(MarkerName + " cannot be read")
+
+// ReadMarker reads result.json; ErrNoMarker.
 func ReadMarker(r io.Reader) (*Marker, error) {
 	var m Marker
 	if err := json.NewDecoder(io.LimitReader(r, maxMarker)).Decode(&m); err != nil {
-		return nil, fmt.Errorf("%s is not readable: %w", MarkerName, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoMarker, err)
 	}
 	return &m, nil
 }
@@ -148,9 +152,10 @@ func Publish(ctx context.Context, store Store, held func() error, now func() tim
 	return &m, nil
 }
 
-// Logs writes blobs of a run that has no result, such as engine logs.
-func Logs(ctx context.Context, store Store, ids plume.IDs, blobs []Blob) error {
-	p := publisher{ctx: ctx, store: store, held: func() error { return nil }, basin: ids.Basin, scenario: ids.Scenario}
+// Logs writes blobs of a run that has no result, such as engine logs. held is
+// asked as in Publish.
+func Logs(ctx context.Context, store Store, held func() error, ids plume.IDs, blobs []Blob) error {
+	p := publisher{ctx: ctx, store: store, held: held, basin: ids.Basin, scenario: ids.Scenario}
 	for _, b := range blobs {
 		if _, err := p.blob(b); err != nil {
 			return fmt.Errorf("publish %s: %w", b.Name, err)

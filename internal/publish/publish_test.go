@@ -407,7 +407,7 @@ func (failingReader) Read([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestLogs(t *testing.T) {
 	store := earlier()
 	blobs := []Blob{text("run/job-1/bltm.stdout", "out"), text("run/job-1/bltm.stderr", "err")}
-	if err := Logs(t.Context(), store, ids, blobs); err != nil {
+	if err := Logs(t.Context(), store, owned, ids, blobs); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(store.blobs["run/job-1/bltm.stderr"]); got != "err" {
@@ -425,12 +425,25 @@ func TestLogs(t *testing.T) {
 		}
 		return nil
 	}
-	if err := Logs(t.Context(), store, ids, blobs); !errors.Is(err, down) || store.open != 0 {
+	if err := Logs(t.Context(), store, owned, ids, blobs); !errors.Is(err, down) || store.open != 0 {
 		t.Errorf("%v, %d writers left open", err, store.open)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(down)
-	if err := Logs(ctx, newMemory(), ids, blobs); !errors.Is(err, down) {
+	if err := Logs(ctx, newMemory(), owned, ids, blobs); !errors.Is(err, down) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// owned is the answer of a scenario that is ours.
+func owned() error { return nil }
+
+// A run that lost its scenario publishes no logs either.
+func TestLogsOfALostRun(t *testing.T) {
+	lost := errors.New("taken over")
+	store := newMemory()
+	blobs := []Blob{{Name: "run/j/bltm.stderr", Write: func(io.Writer) error { return nil }}}
+	if err := Logs(t.Context(), store, func() error { return lost }, ids, blobs); !errors.Is(err, lost) || len(store.blobs) != 0 {
+		t.Errorf("%v, %d blobs", err, len(store.blobs))
 	}
 }

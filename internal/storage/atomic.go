@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"rsmsjob/internal/filelock"
 	"rsmsjob/internal/reason"
 )
 
@@ -47,7 +48,7 @@ func (f *Folder) create(ctx context.Context, name string) (*pending, error) {
 		if err != nil {
 			return nil, writeFailure(name, err)
 		}
-		locked, err := tryLock(file)
+		locked, err := filelock.Try(file)
 		if locked && f.isAt(temp, file) {
 			return &pending{root: f.root, path: name, temp: temp, file: file, ctx: ctx}, nil
 		}
@@ -84,7 +85,7 @@ func (f *Folder) removeLeft(name string) {
 		if err != nil {
 			continue
 		}
-		if locked, _ := tryLock(file); locked {
+		if locked, _ := filelock.Try(file); locked {
 			removeFile(f.root, left)
 		}
 		file.Close()
@@ -185,7 +186,7 @@ func (f *Folder) lock(ctx context.Context, name string) (unlock func(), err erro
 	limit, cancel := context.WithTimeoutCause(ctx, lockWait, errLocked)
 	defer cancel()
 	for {
-		locked, err := tryLock(file)
+		locked, err := filelock.Try(file)
 		if locked {
 			return func() { file.Close() }, nil
 		}

@@ -9,22 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock on f that the system frees when f is closed or its
-// process dies, and reports whether it could.
-func tryLock(f *os.File) (bool, error) {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, unix.EWOULDBLOCK):
-			return false, nil
-		case !errors.Is(err, unix.EINTR):
-			return false, os.NewSyscallError("flock", err)
-		}
-	}
-}
-
 func diskFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }

@@ -8,19 +8,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the lock on f that the system frees when f is closed or its
-// process dies, and reports whether it could. It locks one byte far behind the
-// end: a locked byte cannot be read or written by others.
-func tryLock(f *os.File) (bool, error) {
-	region := windows.Overlapped{OffsetHigh: 0x7fffffff}
-	err := windows.LockFileEx(windows.Handle(f.Fd()),
-		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &region)
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
-		return false, nil
-	}
-	return err == nil, os.NewSyscallError("LockFileEx", err)
-}
-
 func diskFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
 }
