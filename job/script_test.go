@@ -41,7 +41,7 @@ func runScripts(t *testing.T, dir string, more map[string]scriptCommand) {
 		"store": layStore, "set": setColumn, "edit": editFile,
 		"exits": exits, "fails": fails, "refused": refused, "unpublished": unpublished,
 		"snapshot": snapshot, "unchanged": unchanged, "same": same,
-		"whole": whole, "json": jsonIs, "documented": documented, "absent": absent,
+		"whole": whole, "json": jsonIs, "documented": documented, "quoted": quoted, "absent": absent,
 	}
 	for name, c := range more {
 		commands[name] = c
@@ -418,6 +418,26 @@ func documented(ts *testscript.TestScript, args []string) {
 		if !line.MatchString(help) {
 			ts.Fatalf("the help does not name --%s [%s]", v.Flag, v.Env)
 		}
+	}
+}
+
+// quoted: quoted PATTERN checks that every line just printed that matches the
+// pattern, and there is one, stands in README.md as it is.
+func quoted(ts *testscript.TestScript, args []string) {
+	usageOf(ts, args, 1, 1, "quoted PATTERN")
+	readme := ts.ReadFile(ts.MkAbs(filepath.Join(ts.Getenv("DATA"), "..", "..", "README.md")))
+	pattern := regexp.MustCompile(args[0])
+	found := false
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		if pattern.MatchString(line) {
+			found = true
+			if !strings.Contains(readme, "\n"+line) {
+				ts.Fatalf("README.md does not have the line %q", line)
+			}
+		}
+	}
+	if !found {
+		ts.Fatalf("no line matches %s", pattern)
 	}
 }
 
