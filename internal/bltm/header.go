@@ -89,54 +89,34 @@ func (h *Header) downstream(lines []int) ([]int, error) {
 		}
 		return 0
 	}
-	waits := make([]int, h.InteriorJunctions+1) // branches still to come in
-	out := make([][]int, h.InteriorJunctions+1)
-	for b, branch := range h.Branches {
+	comes, leaves := make([]bool, h.InteriorJunctions+1), make([]bool, h.InteriorJunctions+1)
+	for _, branch := range h.Branches {
 		if h.interior(branch.Down) {
-			waits[branch.Down]++
+			comes[branch.Down] = true
 		}
 		if h.interior(branch.Up) {
-			out[branch.Up] = append(out[branch.Up], b)
+			leaves[branch.Up] = true
 		}
 	}
 	for j := 1; j <= h.InteriorJunctions && faults.Len() < maxFaults; j++ {
-		if waits[j] == 0 {
+		if !comes[j] {
 			faults.Add(&reason.Fault{File: inputFile, Problem: fmt.Sprintf("no branch flows into interior junction %d", j)})
 		}
-		if len(out[j]) == 0 {
+		if !leaves[j] {
 			faults.Add(&reason.Fault{File: inputFile, Problem: fmt.Sprintf("no branch leaves interior junction %d", j)})
 		}
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	var order []int
-	for b, branch := range h.Branches {
-		if !h.interior(branch.Up) {
-			order = append(order, b)
-		}
+	n := river.Network{InteriorJunctions: h.InteriorJunctions}
+	for _, branch := range h.Branches {
+		n.Branches = append(n.Branches, river.Branch{Up: branch.Up, Down: branch.Down})
 	}
-	for i := 0; i < len(order); i++ {
-		down := h.Branches[order[i]].Down
-		if !h.interior(down) {
-			continue
-		}
-		if waits[down]--; waits[down] == 0 {
-			order = append(order, out[down]...)
-		}
-	}
-	if len(order) == len(h.Branches) {
-		return order, nil
-	}
-	reached := make([]bool, len(h.Branches))
-	for _, b := range order {
-		reached[b] = true
-	}
-	for b := range h.Branches {
-		if !reached[b] {
-			return nil, &reason.Fault{File: inputFile, Line: at(b), Field: "junction",
-				Problem: fmt.Sprintf("branch %d is on or below a loop of branches", b+1)}
-		}
+	order, cycle := n.Order()
+	if len(cycle) > 0 {
+		return nil, &reason.Fault{File: inputFile, Line: at(cycle[0]), Field: "junction",
+			Problem: fmt.Sprintf("branch %d is on or below a loop of branches", cycle[0]+1)}
 	}
 	return order, nil
 }

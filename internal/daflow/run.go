@@ -88,7 +88,7 @@ func newModel(in *Input) *model {
 	m.branches = make([]branch, len(net.Branches))
 	m.inflow = make([]float64, len(net.Branches))
 	m.leaves = make([]bool, len(net.Branches))
-	m.order, _ = downstreamOrder(net)
+	m.order, _ = net.Order()
 	m.feeders, m.share = feeders(net)
 	lateral := make([]map[int]bool, len(net.Branches))
 	for _, changes := range in.Boundaries {

@@ -280,7 +280,7 @@ func (c *checker) shares(j int, leaving []int) {
 // loops names one loop of branches when there is any.
 func (c *checker) loops() {
 	net := &c.in.Network
-	_, left := downstreamOrder(net)
+	_, left := net.Order()
 	if len(left) == 0 {
 		return
 	}

@@ -5,8 +5,9 @@ import "slices"
 // Order returns the indices of all branches so that every branch stands behind
 // those that flow into it. The rank of a branch is the longest way to it from
 // a head of the river, in branches; branches stand in the order of rank, and
-// those of equal rank in the order of their numbers. cycle holds the indices of branches that lie on or behind a loop and
-// so have no place; it is nil in a sound network.
+// those of equal rank in the order of their numbers. cycle holds the indices of
+// branches that lie on or behind a loop and so have no place; it is nil in a
+// sound network.
 func (n *Network) Order() (order, cycle []int) {
 	waiting := make([]int, len(n.Branches)) // upstream branches not yet placed
 	leaving := map[int][]int{}              // junction -> branches that leave it
