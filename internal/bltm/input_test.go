@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -306,4 +307,29 @@ func FuzzInput(f *testing.F) {
 			t.Fatalf("reading back: %v", err)
 		}
 	})
+}
+
+// A label fills ten columns where its number has three digits; what follows at
+// once in column 11 is the first number.
+func TestNumbersGluedToTheLabel(t *testing.T) {
+	h := &Header{Title: "t", Steps: 1, PrintEvery: 1, StepHours: 1, SmallFlow: 1e-3,
+		Constituents: []Constituent{{Name: "A"}}, Branches: []Branch{{DQQ: 0.1, Up: 1, Down: 2, ParcelsPerSubreach: 1}}}
+	for g := range 120 {
+		h.Branches[0].Grids = append(h.Branches[0].Grids, Grid{Distance: float64(g) / 2, Initial: []float64{0}})
+	}
+	var b strings.Builder
+	if err := WriteInput(&b, h, func(int) []Boundary { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	glued := regexp.MustCompile(`(?m)^(GRID +\d\d\d) +`).ReplaceAllString(b.String(), "$1")
+	if glued == b.String() || !strings.Contains(glued, "GRID   10049.5") {
+		t.Fatalf("nothing is glued:\n%s", glued)
+	}
+	in, err := NewInput(strings.NewReader(glued))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := in.Header().Branches[0].Grids[99].Distance; got != 49.5 {
+		t.Errorf("grid 100 at %g", got)
+	}
 }

@@ -1,9 +1,11 @@
 package bltm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"rsmsjob/internal/fortran"
 	"rsmsjob/internal/reason"
@@ -40,9 +42,29 @@ func (r *records) begin(word string, number int) bool {
 		if err == nil && n == number {
 			return true
 		}
+		if r.labelled(word, number) {
+			return true
+		}
 	}
 	r.add(r.lines.Fault(1, "label", "expected "+record(word, number), string(r.lines.Bytes())))
 	return false
+}
+
+// labelled reports whether the label in columns 1-10 is the one that is expected
+// and the numbers follow it without a blank, as they may where its own number
+// fills its columns. It goes on behind the label.
+func (r *records) labelled(word string, number int) bool {
+	const width = 10
+	line := r.lines.Bytes()
+	if len(line) <= width {
+		return false
+	}
+	parts := bytes.Fields(line[:width])
+	if len(parts) != 2 || string(parts[0]) != word || string(parts[1]) != strconv.Itoa(number) {
+		return false
+	}
+	r.list = r.lines.List(width + 1)
+	return true
 }
 
 func record(word string, number int) string {
