@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -54,8 +55,12 @@ func (h *Hold) start(ctx context.Context) {
 	// not end the renewal; Finish does.
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
-	h.done.Go(func() { h.watch(watched) })
-	h.done.Go(func() { h.watchClock(watched) })
+	for _, watch := range []func(context.Context){h.watch, h.watchClock} {
+		h.done.Go(func() {
+			defer h.rescue()
+			watch(watched)
+		})
+	}
 }
 
 func cancelled() error { return reason.New(reason.Cancelled, "cancelled by a user") }
@@ -133,6 +138,15 @@ func (r *Record) end(out Outcome, now time.Time) {
 	}
 	if out.State == Completed {
 		r.Step, r.Progress = "done", 100
+	}
+}
+
+// rescue turns a panic of a watcher into the end of the run: the process would
+// die of it with the exit code of bad flags, and the row would say Running.
+func (h *Hold) rescue() {
+	if p := recover(); p != nil {
+		h.cancel(&reason.Error{Code: reason.Internal, Detail: "internal error; the log has the stack",
+			Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,23 @@ func TestRenewal(t *testing.T) {
 		if len(store.written()) != n {
 			t.Error("renewed after Finish")
 		}
+	})
+}
+
+// A bug in the renewal ends the run as an internal error, with its stack, and
+// the end can still be recorded.
+func TestPanicInTheRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		h := mustTake(t, store, request("a"))
+		store.failWith(func(context.Context, string) error { panic("a bug") })
+		pass(lease / 2)
+		store.failWith(nil)
+		cause := context.Cause(h.Context)
+		if reason.Of(cause) != reason.Internal || !strings.Contains(cause.Error(), "a bug") || !strings.Contains(cause.Error(), "goroutine") {
+			t.Errorf("cause %v", cause)
+		}
+		mustFinish(t, h, Outcome{State: Failed, Reason: reason.Internal})
 	})
 }
 
