@@ -50,7 +50,7 @@ func jobOn(tb testing.TB, dir string) *Job {
 	if err := os.Mkdir(work, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	return &Job{Inputs: store, Runs: store, Results: store, Engines: func() (*engine.Set, error) { return set, nil }, EngineEnv: process.MinimalEnv(os.LookupEnv),
+	return &Job{Inputs: store, Runs: store, Results: store, Engines: func() (*engine.Set, error) { return set, nil }, EngineEnv: process.MinimalEnv(os.LookupEnv, "GORACE=atexit_sleep_ms=0"),
 		Supervisor: []string{self, "supervise"}, StepTimeout: time.Minute, Grace: time.Second, WorkDir: work, Lease: time.Minute,
 		Owner: "test", Tolerance: 0.001, Commit: "c0ffee", Log: slog.New(slog.DiscardHandler), Progress: func(string, float64) {}}
 }

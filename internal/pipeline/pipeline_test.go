@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rsmsjob/internal/engine"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
@@ -418,5 +419,19 @@ func TestScaledOutOfRange(t *testing.T) {
 	_, err := jobOn(t, dir).Run(context.Background(), messageOf("channel", "s1", false), "job-1")
 	if reason.Of(err) != reason.InvalidScenario || !strings.Contains(err.Error(), "peak") {
 		t.Errorf("%v: %v", reason.Of(err), err)
+	}
+}
+
+// A long engine log is published with its end, where the last words are.
+func TestLongLogKeepsItsEnd(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "bltm.stderr", strings.Repeat("x", maxLog)+"last words")
+	set := &engine.Set{Steps: []engine.Step{{Name: "bltm"}}}
+	var out strings.Builder
+	if err := engineLogs(dir, "j", set)[1].Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.HasPrefix(text, "[10 bytes left out]\nx") || !strings.HasSuffix(text, "xlast words") {
+		t.Errorf("%d bytes: %.30s", len(text), text)
 	}
 }

@@ -190,16 +190,15 @@ func engineLogs(dir, jobID string, set *engine.Set) []publish.Blob {
 					return fmt.Errorf("read the log of an engine: %w", err)
 				}
 				defer f.Close()
-				if size, err := f.Seek(0, io.SeekEnd); err != nil {
-					return err
-				} else if left := max(0, size-maxLog); left > 0 {
-					fmt.Fprintf(w, "[%d bytes left out]\n", left)
-					_, err = f.Seek(left, io.SeekStart)
-				} else {
-					_, err = f.Seek(0, io.SeekStart)
-				}
+				info, err := f.Stat()
 				if err != nil {
 					return err
+				}
+				if left := info.Size() - maxLog; left > 0 {
+					fmt.Fprintf(w, "[%d bytes left out]\n", left)
+					if _, err := f.Seek(left, io.SeekStart); err != nil {
+						return err
+					}
 				}
 				_, err = io.Copy(w, f)
 				return err
