@@ -68,9 +68,11 @@ func (a *app) demo(c *cobra.Command, args []string) error {
 	}
 	places := match(answer.Intakes, observed)
 	if asJSON {
-		return a.printJSON(map[string]any{"dir": dir, "answer": answerDocument(answer), "places": places})
+		a.told(a.printJSON(map[string]any{"dir": dir, "answer": answerDocument(answer), "places": places}))
+	} else {
+		a.told(a.printDemo(dir, example, answer, places, time.Since(started)))
 	}
-	return a.printDemo(dir, example, answer, places, time.Since(started))
+	return nil
 }
 
 // chooseExample checks --basin and --scenario against what is shipped.

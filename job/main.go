@@ -32,6 +32,9 @@ func run() (code int) {
 		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer signal.Stop(signals)
 		go listen(signals, cancel)
+		// A reader that went away, of the log or of the answer, ends no run: the
+		// writes fail instead. Children get the signal's usual effect back.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
 
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}

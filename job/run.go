@@ -70,9 +70,19 @@ func (a *app) run(c *cobra.Command) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(answerDocument(answer))
+		a.told(a.printJSON(answerDocument(answer)))
+	} else {
+		a.told(a.printAnswer(m, answer))
 	}
-	return a.printAnswer(m, answer)
+	return nil
+}
+
+// told notes that an answer could not be printed. The result stands all the
+// same, so this is no failure of the run.
+func (a *app) told(err error) {
+	if err != nil {
+		a.log.Warn("the answer could not be printed; the result is in the store", "error", err)
+	}
 }
 
 // logStart says what runs, with which settings.

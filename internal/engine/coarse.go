@@ -8,37 +8,68 @@ import (
 	"rsmsjob/internal/river"
 )
 
-// nearSteps is how many steps of travel behind the spill the transport scheme
-// needs before a peak is right within 2 %.
-const nearSteps = 20
+// What the transport scheme needs for a peak within 2 %: so many steps of travel
+// behind the spill, and so many times the dispersion of one step. A cloud must be
+// wide beside the water of a step, as its peak is seen at the ends of steps only
+// and a release lasts one at least.
+const (
+	nearSteps   = 20
+	leastSpread = 3.0
+)
 
 // warnCoarse speaks of places where the step of the run is too long: intakes
-// that the water reaches in a few steps, where the peak may pass between two of
-// them, and branches that it crosses in one, where dispersion is lost.
+// where a narrow cloud may pass between two steps, intakes just above the spill,
+// the end of the network, and branches that the water crosses in one step.
 func (p *Plan) warnCoarse(at spillGrid) {
-	net := &p.Flow.Network
-	hours := p.arrivals(at)
-	var near []string
-	nearest := math.Inf(1)
+	way := p.ways(at)
+	step := p.Flow.StepHours
+	var near, above []string
+	enough := math.Inf(1) // hours of a step that is right for all of near
 	for _, place := range p.Case.Index.Places {
-		h := hours[place.Branch-1][at.runGrid(place.Branch, place.Grid)-1]
-		if place.Feature == river.Intake && h > 0 && h < nearSteps*p.Flow.StepHours {
+		if place.Feature != river.Intake {
+			continue
+		}
+		grid := at.runGrid(place.Branch, place.Grid)
+		w := way[place.Branch-1][grid-1]
+		switch {
+		case math.IsInf(w.hours, 1):
+			if place.Branch == at.branch && p.travel(at.branch, grid, at.grid) < step {
+				above = append(above, place.Name)
+			}
+		case w.hours > 0 && p.tooCoarse(w):
 			near = append(near, place.Name)
-			nearest = min(nearest, h)
+			enough = min(enough, w.hours/nearSteps, step*math.Sqrt(w.spread/leastSpread))
 		}
 	}
 	if len(near) > 0 {
-		p.warn("the step is too long for %s: the water is there within %d steps and a peak may pass between two of them, so the real one may be higher; a TimeStepMinutes of %s or less is right",
-			list(near), nearSteps, minutes(nearest/nearSteps))
+		p.warn("the step is too long for %s: the cloud there is short beside it, its peak may pass between two steps and be higher, "+
+			"at the spill itself many times, and its edges are coarse; a TimeStepMinutes of %s or less is right", list(near), minutes(enough))
 	}
-	if last := len(net.Branches[at.branch-1].Grids); !net.Interior(net.Branches[at.branch-1].Down) &&
-		hours[at.branch-1][last-1] < p.Flow.StepHours {
-		p.warn("the spill is at the end of the network: its mass leaves within the first step, and what the last places see of it comes out too low; add river below it to FLOW.IN")
+	if len(above) > 0 {
+		p.warn("the water of one step reaches from %s down to the spill: what is said to come there, up the river, is too much; take a shorter TimeStepMinutes", list(above))
+	}
+	p.warnEnds(at)
+}
+
+// tooCoarse reports whether a cloud that came this way is too short for the
+// step. A release of many steps has a plateau that no step misses.
+func (p *Plan) tooCoarse(w way) bool {
+	return w.hours < nearSteps*p.Flow.StepHours || w.spread < leastSpread && p.Case.Scenario.ReleaseSteps() < nearSteps/2
+}
+
+// warnEnds speaks of a spill at the end of the network and of branches shorter
+// than a step.
+func (p *Plan) warnEnds(at spillGrid) {
+	net, step := &p.Flow.Network, p.Flow.StepHours
+	grids := func(branch int) int { return len(net.Branches[branch-1].Grids) }
+	if !net.Interior(net.Branches[at.branch-1].Down) && p.travel(at.branch, at.grid, grids(at.branch)) < step {
+		p.warn("the spill is at the end of the network: its mass leaves within the first step, and what the last places see of it comes out far too low; add river below it to FLOW.IN")
 	}
 	var short []string
+	way := p.ways(at)
 	for b := range net.Branches {
-		first, last := hours[b][0], hours[b][len(hours[b])-1]
-		if net.Interior(net.Branches[b].Up) && !math.IsInf(last, 1) && last-first < p.Flow.StepHours {
+		reached := !math.IsInf(way[b][grids(b+1)-1].hours, 1)
+		if net.Interior(net.Branches[b].Up) && reached && p.travel(b+1, 1, grids(b+1)) < step {
 			short = append(short, fmt.Sprint(b+1))
 		}
 	}
@@ -48,36 +79,54 @@ func (p *Plan) warnCoarse(at spillGrid) {
 	}
 }
 
-// arrivals returns, by branch and grid of the run, the hours that water takes
-// there from the spill at the initial flows, +Inf where it does not come.
-func (p *Plan) arrivals(at spillGrid) [][]float64 {
+// travel is the hours that water takes between two grids of a branch at the
+// initial flows, +Inf where there is none.
+func (p *Plan) travel(branch, from, to int) float64 {
+	b := &p.Flow.Network.Branches[branch-1]
+	var hours float64
+	for g := from - 1; g < to-1; g++ {
+		r := reachOf(&p.Flow.Network, b, g)
+		hours += r.length / r.velocity / 3600
+	}
+	return hours
+}
+
+// way is how the water comes from the spill to a grid at the initial flows:
+// hours on the way, +Inf where it does not come, and the dispersion there, as
+// the sum of DQQ over the steps: half the variance of the cloud in steps.
+type way struct{ hours, spread float64 }
+
+// ways returns the way to each grid, by branch and grid of the run.
+func (p *Plan) ways(at spillGrid) [][]way {
 	net := &p.Flow.Network
-	hours := make([][]float64, len(net.Branches))
-	junction := map[int]float64{}
+	ways := make([][]way, len(net.Branches))
+	junction := map[int]way{}
+	nowhere := way{hours: math.Inf(1)}
 	order, _ := net.Order()
 	for _, b := range order {
 		branch := &net.Branches[b]
-		hours[b] = make([]float64, len(branch.Grids))
-		h := math.Inf(1)
+		ways[b] = make([]way, len(branch.Grids))
+		w := nowhere
 		if first, ok := junction[branch.Up]; ok && net.Interior(branch.Up) {
-			h = first
+			w = first
 		}
 		for g := range branch.Grids {
 			if at.branch == b+1 && at.grid == g+1 {
-				h = 0
+				w = way{}
 			}
-			hours[b][g] = h
+			ways[b][g] = w
 			if g < len(branch.Grids)-1 {
-				r := reachOf(net, branch, g)
-				h += r.length / r.velocity / 3600
+				h := p.travel(b+1, g+1, g+2)
+				w.hours += h
+				w.spread += p.Header.Branches[b].DQQ * h / p.Flow.StepHours
 			}
 		}
-		end := hours[b][len(branch.Grids)-1]
-		if first, ok := junction[branch.Down]; !ok || end < first {
+		end := ways[b][len(branch.Grids)-1]
+		if first, ok := junction[branch.Down]; !ok || end.hours < first.hours {
 			junction[branch.Down] = end
 		}
 	}
-	return hours
+	return ways
 }
 
 // list names a few of many.

@@ -3,6 +3,9 @@ package engine
 import (
 	"strings"
 	"testing"
+
+	"rsmsjob/internal/daflow"
+	"rsmsjob/internal/river"
 )
 
 func warned(p *Plan, text string) bool {
@@ -65,6 +68,79 @@ func TestMuchCarrierIsSaid(t *testing.T) {
 	}
 	in.Peak = 10000
 	if p := planOf(t, in, index, map[string]any{"SpillMile": 1.5}); !warned(p, "rides on 0.02 of the river's flow") {
+		t.Errorf("%q", p.Warnings)
+	}
+}
+
+// A narrow cloud far from the spill, and places just above it, are spoken of as
+// well; a long release has a plateau that no step misses.
+func TestNarrowCloudsAreSaid(t *testing.T) {
+	in := channel(1, 40)
+	index := indexOf(t, in, 0, 1)
+	plan := func(dqq string, change map[string]any) *Plan {
+		basin, _, err := river.ParseBasin([]byte(`{"name":"t","dispersion":{"dqq":`+dqq+`}}`), "basin.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPlan(Case{Scenario: scenarioOf(t, change), Basin: basin, Index: index, Input: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	// Below mile 1 stand 38 places; the last is 76 km, 169 steps, away.
+	for _, tt := range []struct {
+		dqq    string
+		change map[string]any
+		want   bool
+	}{
+		{"0.25", nil, false},
+		{"0.01", nil, true}, // 169 steps spread it by 1.7 of the least of 3
+		{"0.01", map[string]any{"SpillDurationHours": 6}, false},
+	} {
+		if got := strings.Contains(strings.Join(plan(tt.dqq, tt.change).Warnings, "\n"), "33 more"); got != tt.want {
+			t.Errorf("%+v: %q", tt, plan(tt.dqq, tt.change).Warnings)
+		}
+	}
+	// The head is 2 km, 4.4 steps, above mile 1; with steps of two hours it is not.
+	if p := plan("0.25", nil); warned(p, "up the river") {
+		t.Errorf("%q", p.Warnings)
+	}
+	if p := plan("0.25", map[string]any{"TimeStepMinutes": 120, "OutputIntervalMinutes": 120}); !warned(p, "from P1-1 down to the spill") {
+		t.Errorf("%q", p.Warnings)
+	}
+}
+
+// Along a branch that takes much water in, one factor is not one coefficient.
+func TestUnevenCoefficientIsSaid(t *testing.T) {
+	basin, _, err := river.ParseBasin([]byte(`{"dispersion":{"coefficient_m2_s":15}}`), "basin.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		more float64
+		want bool
+	}{{0, false}, {20, true}} {
+		in := channel(1, 12)
+		in.Boundaries[0] = append(in.Boundaries[0], daflow.Change{Branch: 1, Grid: 6, Flow: tt.more})
+		for g := 5; g < 11; g++ {
+			in.Network.Branches[0].Grids[g].Flow += tt.more
+		}
+		p, err := NewPlan(Case{Scenario: scenarioOf(t, nil), Basin: basin, Index: indexOf(t, in, 0, 1), Input: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := warned(p, "the velocity changes along branch 1"); got != tt.want {
+			t.Errorf("+%g m3/s: %v, %q", tt.more, got, p.Warnings)
+		}
+	}
+}
+
+// A spill inside a branch below a junction makes no short branch of it.
+func TestSpillInsideIsNoShortBranch(t *testing.T) {
+	in := channel(2, 6)
+	p := planOf(t, in, indexOf(t, in, 0, 1), map[string]any{"SpillMile": 7.5})
+	if warned(p, "in less than a step") {
 		t.Errorf("%q", p.Warnings)
 	}
 }

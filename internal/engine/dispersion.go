@@ -42,6 +42,9 @@ func (p *Plan) dispersionFactors() []float64 {
 			spread += coefficient(r) * r.length / math.Pow(r.velocity, 3)
 			travel += r.length / r.velocity
 		}
+		if given.Kind == river.DispersionCoefficient && uneven(net, branch) {
+			p.warn("the velocity changes along branch %d: its coefficient holds on the average of the branch, more where the water is faster; begin a branch where the flow changes", b+1)
+		}
 		switch {
 		case travel == 0:
 			factors[b] = medianDQQ * medianDQQMinutes * 60 / seconds
@@ -55,6 +58,21 @@ func (p *Plan) dispersionFactors() []float64 {
 	}
 	p.warnShallow()
 	return factors
+}
+
+// muchFaster is the ratio of velocities in a branch beyond which one factor,
+// which makes D follow the square of the velocity, is worth a word.
+const muchFaster = 1.25
+
+// uneven reports whether the velocity changes much along a branch.
+func uneven(net *river.Network, branch *river.Branch) bool {
+	slow, fast := math.Inf(1), 0.0
+	for g := range branch.Grids[:len(branch.Grids)-1] {
+		if u := reachOf(net, branch, g).velocity; u > 0 {
+			slow, fast = math.Min(slow, u), math.Max(fast, u)
+		}
+	}
+	return fast > muchFaster*slow
 }
 
 func (p *Plan) warn(format string, args ...any) {

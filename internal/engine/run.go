@@ -49,7 +49,7 @@ func (r *Runner) Run(ctx context.Context, dir string) error {
 				}
 			},
 		})
-		if err := judge(ctx, step, result, err); err != nil {
+		if err := r.judge(ctx, step, result, err); err != nil {
 			return err
 		}
 		if err := left(dir, step); err != nil {
@@ -84,7 +84,7 @@ func progressOf(line []byte) (part float64, ok bool) {
 
 // judge turns the end of an engine into an error with a reason, nil for
 // success.
-func judge(ctx context.Context, step Step, result process.Result, err error) error {
+func (r *Runner) judge(ctx context.Context, step Step, result process.Result, err error) error {
 	if start, ok := errors.AsType[*process.StartError](err); ok {
 		return &reason.Error{Code: reason.EngineMissing, Err: err,
 			Detail: fmt.Sprintf("engine %s (%s) cannot be started: %s", step.Name, filepath.Base(step.Path), startProblem(start))}
@@ -103,7 +103,7 @@ func judge(ctx context.Context, step Step, result process.Result, err error) err
 		return context.Cause(ctx)
 	case process.Timeout:
 		return &reason.Error{Code: reason.EngineTimeout, Err: said(),
-			Detail: fmt.Sprintf("engine %s was stopped after %.0f s, its time limit (RSMS_ENGINE_STEP_TIMEOUT_SEC)", step.Name, result.Wall.Seconds())}
+			Detail: fmt.Sprintf("engine %s was stopped at its time limit of %.0f s (RSMS_ENGINE_STEP_TIMEOUT_SEC)", step.Name, r.StepTimeout.Seconds())}
 	case process.OutputLimit:
 		return &reason.Error{Code: reason.EngineFailed, Err: said(),
 			Detail: fmt.Sprintf("engine %s was stopped: it wrote more than %d MiB to its output", step.Name, maxOutput>>20)}

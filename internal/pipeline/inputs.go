@@ -175,7 +175,8 @@ func (j *Job) plan(in *inputs) (*engine.Plan, []string, error) {
 }
 
 // current reports whether the published result is whole and of this run key:
-// result.json can be read, and every blob it names has the size and hash it says.
+// result.json can be read, every blob it names has the size and hash it says, and
+// the plume tables have as many rows.
 func (j *Job) current(ctx context.Context, ids plume.IDs, key string) (bool, error) {
 	m, err := j.marker(ctx, ids)
 	switch {
@@ -187,6 +188,14 @@ func (j *Job) current(ctx context.Context, ids plume.IDs, key string) (bool, err
 	case err != nil:
 		return false, err
 	case m.RunKey != key:
+		return false, nil
+	}
+	byTime, byMile, err := j.Results.CountRows(ctx, ids.Basin, ids.Scenario)
+	if err != nil {
+		return false, err
+	}
+	if byTime != m.Rows.ByTime || byMile != m.Rows.ByMile {
+		j.Log.Warn("the last result is damaged, it is made again", "rows_by_time", byTime, "rows_by_mile", byMile)
 		return false, nil
 	}
 	for _, b := range m.Blobs {

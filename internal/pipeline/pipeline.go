@@ -19,6 +19,7 @@ import (
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
+	"rsmsjob/internal/storage"
 	"rsmsjob/internal/workdir"
 )
 
@@ -34,6 +35,9 @@ type Inputs interface {
 type Results interface {
 	publish.Store
 	ReadResult(ctx context.Context, basin, scenario, name string) (io.ReadCloser, error)
+	// CountRows returns how many rows the scenario has in each plume table, -1
+	// where a table has none of it, not even an empty one.
+	CountRows(ctx context.Context, basin, scenario string) (byTime, byMile int, err error)
 }
 
 // Job is what a run needs from the world.
@@ -171,6 +175,12 @@ func (j *Job) finish(ctx context.Context, hold *runs.Hold, err error, before fun
 	}
 	end := hold.Finish(ctx, outcome(err))
 	if err == nil {
+		if errors.Is(end, storage.ErrNotFound) {
+			return reason.Wrap(reason.ScenarioNotFound, end, "the scenario row was removed during the run; the result is published")
+		}
+		if len(reason.Faults(end)) > 0 {
+			return reason.Wrap(reason.InvalidScenario, end, "")
+		}
 		return end
 	}
 	if end != nil && reason.Of(err) != reason.LeaseLost {

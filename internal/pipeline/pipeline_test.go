@@ -358,6 +358,8 @@ func TestDamagedResultIsMadeAgain(t *testing.T) {
 		"edge_timeseries.json": func(path string) error {
 			return os.WriteFile(path, []byte("{}"), 0o644)
 		},
+		"../../../tables/PlumeByMile/channel/s1.csv": os.Remove,
+		"../../../tables/PlumeByTime/channel/s1.csv": func(path string) error { return os.Truncate(path, 3000) },
 	} {
 		dir := writeChannel(t)
 		j := jobOn(t, dir)
@@ -400,6 +402,43 @@ func TestKilledBehindItsMarker(t *testing.T) {
 	}
 	if text, err = os.ReadFile(record); err != nil || !strings.Contains(string(text), `"State":"Completed"`) {
 		t.Errorf("record: %s %v", text, err)
+	}
+}
+
+// A scenario row that somebody breaks or removes while it is run costs neither
+// the result nor the next run.
+func TestScenarioRowLostDuringTheRun(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lose func(path string) error
+		code reason.Code
+	}{
+		"removed": {os.Remove, reason.ScenarioNotFound},
+		"broken":  {func(path string) error { return os.WriteFile(path, []byte(`{"half-sav`), 0o644) }, reason.InvalidScenario},
+	} {
+		dir := writeChannel(t)
+		row := filepath.Join(dir, "tables/Scenarios/channel/s1.json")
+		text, err := os.ReadFile(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := jobOn(t, dir)
+		lost := false
+		j.Progress = func(step string, _ float64) {
+			if step == "check" && !lost {
+				lost = true
+				if err := tt.lose(row); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if _, err := j.Run(context.Background(), messageOf("channel", "s1", false), "job-1"); reason.Of(err) != tt.code {
+			t.Errorf("%s: %v: %v", name, reason.Of(err), err)
+		}
+		put(t, dir, "tables/Scenarios/channel/s1.json", string(text))
+		j.Owner = "another"
+		if answer := mustRun(t, j, messageOf("channel", "s1", false)); !answer.Current {
+			t.Errorf("%s: the published result was not taken", name)
+		}
 	}
 }
 

@@ -104,7 +104,8 @@ type Outcome struct {
 
 // Finish stops the renewal and writes the end of the run: first the scenario
 // row, then the record. It refuses when the ownership is lost. After an error
-// of the store it may be called again while the lease lasts.
+// of the store it may be called again while the lease lasts. Where the row is
+// gone or broken the record is written all the same, and the error says so.
 func (h *Hold) Finish(ctx context.Context, out Outcome) error {
 	h.stop()
 	h.done.Wait()
@@ -123,10 +124,18 @@ func (h *Hold) Finish(ctx context.Context, out Outcome) error {
 	now := wall()
 	end := func(r *Record) { r.end(out, now) }
 	end(&r)
-	if err := h.tell(ctx, columns(&r)); err != nil {
-		return err
+	untold := h.tell(ctx, columns(&r))
+	if untold != nil && !unwritable(untold) {
+		return untold
 	}
-	return h.write(ctx, end)
+	// A row that is gone or broken must not keep the scenario owned.
+	return errors.Join(h.write(ctx, end), untold)
+}
+
+// unwritable reports whether a scenario row cannot be written however often it
+// is tried: somebody removed it or left it broken.
+func unwritable(err error) bool {
+	return errors.Is(err, storage.ErrNotFound) || len(reason.Faults(err)) > 0
 }
 
 // end turns the record of a running run into that of one that ended.

@@ -45,6 +45,30 @@ func (f *Folder) ReadPlumeByMile(ctx context.Context, basin, scenario string) it
 	return f.readPlume(ctx, byMileFolder, basin, scenario)
 }
 
+// CountRows returns how many rows the scenario has in PlumeByTime and in
+// PlumeByMile, -1 for a table that is not there or cannot be read as one.
+func (f *Folder) CountRows(ctx context.Context, basin, scenario string) (byTime, byMile int, err error) {
+	if byTime, err = f.countRows(ctx, byTimeFolder, basin, scenario); err != nil {
+		return 0, 0, err
+	}
+	byMile, err = f.countRows(ctx, byMileFolder, basin, scenario)
+	return byTime, byMile, err
+}
+
+func (f *Folder) countRows(ctx context.Context, folder, basin, scenario string) (int, error) {
+	n := 0
+	for _, err := range f.readPlume(ctx, folder, basin, scenario) {
+		if errors.Is(err, ErrNotFound) || len(reason.Faults(err)) > 0 {
+			return -1, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
 // keysOf are the keys of a row in one of the tables.
 type keysOf func(row *plume.Row, basin, scenario string) (partition, key string)
 

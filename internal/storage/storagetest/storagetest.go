@@ -30,6 +30,7 @@ type Store interface {
 
 	PlumeByTime(ctx context.Context, basin, scenario string) (storage.RowWriter, error)
 	PlumeByMile(ctx context.Context, basin, scenario string) (storage.RowWriter, error)
+	CountRows(ctx context.Context, basin, scenario string) (byTime, byMile int, err error)
 	ReadPlumeByTime(ctx context.Context, basin, scenario string) iter.Seq2[storage.PlumeEntity, error]
 	ReadPlumeByMile(ctx context.Context, basin, scenario string) iter.Seq2[storage.PlumeEntity, error]
 }
