@@ -89,6 +89,10 @@ func (p *flowParser) record() (record, bool) {
 	rec.branch, _ = t.integer("branch", 1, maxBranch)
 	rec.grid, _ = t.integer("grid", 1, maxGrid)
 	text := t.text("flow")
+	if text != "" && strings.Trim(text, "*") == "" { // H10: a number that did not fit is no missing one
+		t.faultIn("flow", &reason.Fault{Problem: "is stars: the number did not fit its field", Hint: "write it with more columns"})
+		return rec, false
+	}
 	if missingFlow(text) {
 		p.missing++
 		return rec, false

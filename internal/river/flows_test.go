@@ -106,6 +106,8 @@ func TestParseFlowsFaults(t *testing.T) {
 			`N.csv line 2 column 24 grid: must be an integer from 1 to 99999 (found "-1")`,
 			`N.csv line 3 column 21 branch: is blank; it must be an integer from 1 to 999`,
 			`N.csv line 3 column 21 grid: is blank; it must be an integer from 1 to 99999`}},
+		{"H10 overflow", flowHead + first + "*****\n", nil, []string{
+			"N.csv line 2 column 26 flow: is stars: the number did not fit its field; write it with more columns"}},
 		{"flows", flowHead + first + "1e8\n" + first + "\"1,234\"\n" + first + "1.5D3\n" + first + "0x10\n" + first + "1.2.3\n" + first + "12 300\n", nil, []string{
 			`N.csv line 2 column 26 flow: must be a number from -10000000 to 10000000 (found "1e8")`,
 			`N.csv line 3 column 26 flow: must be a number from -10000000 to 10000000 (found "1,234")`,
