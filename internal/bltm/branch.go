@@ -30,6 +30,7 @@ type branch struct {
 	// of its end, bin*constituents; in only when fed.
 	inflow, outflow float64
 	in, out         []float64
+	last            []float64 // concentration of what left last
 }
 
 func (b *branch) grids() int { return len(b.q) }
@@ -209,6 +210,7 @@ func (t *transport) leave(b *branch) {
 		take := min(v, total-gone)
 		from, to := gone/total, min((gone+take)/total, 1)
 		for k, d := range t.decay {
+			b.last[k] = w.conc[k][w.lo]
 			m := w.conc[k][w.lo] * take
 			if m == 0 {
 				continue
@@ -227,6 +229,26 @@ func (t *transport) leave(b *branch) {
 		w.lo++
 	}
 }
+
+// endsInSource reports whether water that carries something enters right above
+// the last grid in this step: then what stands there at the end of the step is
+// what left last, as the sliver of water between is mixed with what comes next.
+func (b *branch) endsInSource(constituents int) bool {
+	g := b.grids() - 2
+	if g < 1 || b.gained[g] <= 0 || b.content[g] > shortEnd*b.outflow {
+		return false
+	}
+	for _, c := range b.side[g*constituents : (g+1)*constituents] {
+		if c > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// shortEnd is the part of the outflow of a step that the last subreach may hold
+// to count as a sliver.
+const shortEnd = 0.02
 
 // bin adds mass m of constituent k, which left evenly in from..to of the step.
 func (b *branch) bin(k, constituents int, m, from, to float64) {

@@ -53,6 +53,7 @@ func newBranch(h *Header, from *Branch, o Options) *branch {
 	b.head, b.side = make([]float64, nc), make([]float64, n*nc)
 	b.fresh = make([]bool, n)
 	b.in, b.out = make([]float64, bins*nc), make([]float64, bins*nc)
+	b.last = make([]float64, nc)
 	b.water = newParcels(nc)
 	for g := range b.length {
 		b.length[g] = (from.Grids[g+1].Distance - from.Grids[g].Distance) * h.Units.LengthPerDistance()

@@ -236,4 +236,7 @@ func (t *transport) sample(b *branch, dst []float64) {
 			dst[g*n+k] = min(p.at(i, x), t.highest[k])
 		}
 	}
+	if end := b.grids() - 1; !t.published && b.endsInSource(n) {
+		copy(dst[end*n:], b.last)
+	}
 }

@@ -63,7 +63,7 @@ func (p *Plan) warnEnds(at spillGrid) {
 	net, step := &p.Flow.Network, p.Flow.StepHours
 	grids := func(branch int) int { return len(net.Branches[branch-1].Grids) }
 	if !net.Interior(net.Branches[at.branch-1].Down) && p.travel(at.branch, at.grid, grids(at.branch)) < step {
-		p.warn("the spill is at the end of the network: its mass leaves within the first step, and what the last places see of it comes out far too low; add river below it to FLOW.IN")
+		p.warn("the spill is at the end of the network: its mass leaves within the first step, and hardly an output time tells of it; add river below it to FLOW.IN")
 	}
 	var short []string
 	way := p.ways(at)

@@ -218,6 +218,24 @@ func TestSpillAtItsExactMile(t *testing.T) {
 	}
 }
 
+// Where the spill is on the last grid of the river, or of a branch, the place
+// there sees what the passing water carries: m/(q*DT).
+func TestSpillOnTheLastGrid(t *testing.T) {
+	for _, mile := range []float64{4, 8} {
+		in := channel(2, 5)
+		p := planOf(t, in, indexOf(t, in, 0, 1), map[string]any{"SpillMile": mile})
+		curves, _ := computed(t, p)
+		at := "P1-5"
+		if mile == 8 {
+			at = "P2-5"
+		}
+		_, got := curves[at].Peak()
+		if want := 100e6 / (10 * 900 * 1000.0); math.Abs(got/want-1) > 0.05 {
+			t.Errorf("mile %g: %s has a peak of %.4g mg/L, the water carries %.4g", mile, at, got, want)
+		}
+	}
+}
+
 func TestReleaseShapes(t *testing.T) {
 	for _, shape := range []string{"constant", "linear", "exponential"} {
 		for _, hours := range []float64{0, 0.1, 0.25, 1, 2.6} {
