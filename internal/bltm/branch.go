@@ -248,7 +248,7 @@ func (b *branch) endsInSource(constituents int) bool {
 
 // shortEnd is the part of the outflow of a step that the last subreach may hold
 // to count as a sliver.
-const shortEnd = 0.02
+const shortEnd = 0.1
 
 // bin adds mass m of constituent k, which left evenly in from..to of the step.
 func (b *branch) bin(k, constituents int, m, from, to float64) {
