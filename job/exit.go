@@ -74,14 +74,10 @@ func exitCode(err error) int {
 	}
 }
 
-// report says what went wrong: one line of log with the reason, and the full
-// story line by line.
+// report says what went wrong: a plain line about flags and settings, a line of
+// the log with the reason otherwise.
 func (a *app) report(err error, code int) {
-	if code == exitUsage {
-		fmt.Fprintf(a.stderr, "rsms-job: %v\n", err)
-		return
-	}
-	if a.log == nil {
+	if code == exitUsage || a.log == nil {
 		fmt.Fprintf(a.stderr, "rsms-job: %v\n", err)
 		return
 	}

@@ -1,6 +1,7 @@
 package daflow_test
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -38,5 +39,29 @@ func TestHydraulics(t *testing.T) {
 		if math.Abs(tt.got-tt.want) > .51*tt.digit {
 			t.Errorf("%s: %v, want %v", tt.name, tt.got, tt.want)
 		}
+	}
+}
+
+// The engine writes the areas and widths that the relations give.
+func TestWrittenHydraulics(t *testing.T) {
+	in := &daflow.Input{Steps: 2, PrintEvery: 1, StepHours: 0.25, Peak: 1000, Boundaries: [][]daflow.Change{{{Branch: 1, Grid: 1, Flow: 100}}, nil}}
+	grid := river.Grid{Flow: 100, A1: 3.79, A2: 0.66, A0: 5, Slope: 8.48e-4, W1: 21.1, W2: 0.26}
+	next := grid
+	next.Distance = 0.5
+	in.Network = river.Network{Units: river.English, Branches: []river.Branch{{Share: 1, Up: 1, Down: 2, Grids: []river.Grid{grid, next, {Distance: 1}}}}}
+	var flow bytes.Buffer
+	if _, err := daflow.Run(in, daflow.Outputs{Flow: &flow}); err != nil {
+		t.Fatal(err)
+	}
+	h := daflow.Hydraulics(grid)
+	r := daflow.NewFlowReader(&flow, "BLTM.FLW", in.GridCounts(), in.Steps)
+	for r.Next() {
+		f := r.Flow()
+		if f.Grid < 3 && (math.Abs(f.A/h.Area(100)-1) > 5e-5 || math.Abs(f.W/h.Width(100)-1) > 5e-5) || f.Q != 100 {
+			t.Errorf("step %d grid %d: Q %g A %g W %g, want A %g W %g", f.Step, f.Grid, f.Q, f.A, f.W, h.Area(100), h.Width(100))
+		}
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
 	}
 }

@@ -21,7 +21,7 @@ const (
 // where a narrow cloud may pass between two steps, intakes just above the spill,
 // the end of the network, and branches that the water crosses in one step.
 func (p *Plan) warnCoarse(at spillGrid) {
-	way := p.ways(at)
+	ways := p.ways(at)
 	step := p.Flow.StepHours
 	var near, above []string
 	enough := math.Inf(1) // hours of a step that is right for all of near
@@ -30,7 +30,7 @@ func (p *Plan) warnCoarse(at spillGrid) {
 			continue
 		}
 		grid := at.runGrid(place.Branch, place.Grid)
-		w := way[place.Branch-1][grid-1]
+		w := ways[place.Branch-1][grid-1]
 		switch {
 		case math.IsInf(w.hours, 1):
 			if place.Branch == at.branch && p.travel(at.branch, grid, at.grid) < step {
@@ -48,7 +48,7 @@ func (p *Plan) warnCoarse(at spillGrid) {
 	if len(above) > 0 {
 		p.warn("the water of one step reaches from %s down to the spill: what is said to come there, up the river, is too much; take a shorter TimeStepMinutes", list(above))
 	}
-	p.warnEnds(at)
+	p.warnEnds(at, ways)
 }
 
 // tooCoarse reports whether a cloud that came this way is too short for the
@@ -59,16 +59,15 @@ func (p *Plan) tooCoarse(w way) bool {
 
 // warnEnds speaks of a spill at the end of the network and of branches shorter
 // than a step.
-func (p *Plan) warnEnds(at spillGrid) {
+func (p *Plan) warnEnds(at spillGrid, ways [][]way) {
 	net, step := &p.Flow.Network, p.Flow.StepHours
 	grids := func(branch int) int { return len(net.Branches[branch-1].Grids) }
 	if !net.Interior(net.Branches[at.branch-1].Down) && p.travel(at.branch, at.grid, grids(at.branch)) < step {
 		p.warn("the spill is at the end of the network: its mass leaves within the first step, and hardly an output time tells of it; add river below it to FLOW.IN")
 	}
 	var short []string
-	way := p.ways(at)
 	for b := range net.Branches {
-		reached := !math.IsInf(way[b][grids(b+1)-1].hours, 1)
+		reached := !math.IsInf(ways[b][grids(b+1)-1].hours, 1)
 		if net.Interior(net.Branches[b].Up) && reached && p.travel(b+1, 1, grids(b+1)) < step {
 			short = append(short, fmt.Sprint(b+1))
 		}

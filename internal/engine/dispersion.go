@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"rsmsjob/internal/daflow"
 	"rsmsjob/internal/river"
 )
 
@@ -80,8 +81,8 @@ func (p *Plan) warn(format string, args ...any) {
 }
 
 // warnShallow speaks of small streams without an area at no flow: pools hold
-// water that A0 = 0 leaves out, and the plume comes out too slow or too fast at
-// other flows than the fitted one.
+// water that A0 = 0 leaves out, and the plume comes out too slow at other flows
+// than the fitted one.
 func (p *Plan) warnShallow() {
 	net := &p.Flow.Network
 	for b := range net.Branches {
@@ -103,12 +104,12 @@ type reach struct{ length, velocity, width, depth, slope float64 }
 func reachOf(net *river.Network, branch *river.Branch, g int) reach {
 	grid := branch.Grids[g]
 	m := net.Units.MetresPerLength()
-	area := grid.A0 + grid.A1*math.Pow(grid.Flow, grid.A2)
-	width := grid.W1 * math.Pow(grid.Flow, grid.W2)
+	h := daflow.Hydraulics(grid)
+	area, width := h.Area(grid.Flow), h.Width(grid.Flow)
 	r := reach{slope: grid.Slope, width: width * m,
 		length: (branch.Grids[g+1].Distance - grid.Distance) * net.Units.LengthPerDistance() * m}
 	if grid.Flow > 0 && area > 0 && width > 0 {
-		r.velocity, r.depth = grid.Flow/area*m, area/width*m
+		r.velocity, r.depth = h.Velocity(grid.Flow)*m, area/width*m
 	}
 	return r
 }

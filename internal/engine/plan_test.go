@@ -71,17 +71,7 @@ func scenarioOf(t *testing.T, change map[string]any) *river.Scenario {
 		}
 		columns[k] = v
 	}
-	var text strings.Builder
-	sep := "{"
-	for k, v := range columns {
-		if s, ok := v.(string); ok {
-			v = fmt.Sprintf("%q", s)
-		}
-		fmt.Fprintf(&text, "%s%q:%v", sep, k, v)
-		sep = ","
-	}
-	text.WriteString("}")
-	s, err := river.ParseScenarioJSON([]byte(text.String()), "s.json", river.ScenarioDefaults{ConcentrationTolerance: 0.001})
+	s, err := river.ParseScenario(columns, river.ScenarioDefaults{ConcentrationTolerance: 0.001})
 	if err != nil {
 		t.Fatal(err)
 	}

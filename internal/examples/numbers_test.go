@@ -43,11 +43,8 @@ func runExample(t *testing.T, s Scenario, change map[string]any) *example {
 	for k, v := range change {
 		columns[k] = v
 	}
-	text, err := json.Marshal(columns)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := engine.Case{}
+	var err error
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -55,7 +52,7 @@ func runExample(t *testing.T, s Scenario, change map[string]any) *example {
 		}
 	}
 	folder := "riverbasin/" + s.Basin + "/"
-	c.Scenario, err = river.ParseScenarioJSON(text, s.ID+".json", river.ScenarioDefaults{ConcentrationTolerance: 0.001})
+	c.Scenario, err = river.ParseScenario(columns, river.ScenarioDefaults{ConcentrationTolerance: 0.001})
 	must(err)
 	c.Basin, _, err = river.ParseBasin(shipped(t, folder+"basin.json"), "basin.json")
 	must(err)

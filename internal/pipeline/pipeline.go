@@ -232,7 +232,9 @@ func (j *Job) work(hold *runs.Hold, ids plume.IDs, raw *inputs, set *engine.Set,
 	for _, w := range answer.Warnings {
 		j.Log.Warn(w)
 	}
-	if err := plan.WriteInputs(dir); err != nil {
+	if err := plan.WriteInputs(dir); len(reason.Faults(err)) > 0 {
+		return reason.Wrap(reason.InvalidScenario, err, "")
+	} else if err != nil {
 		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
 	if err := j.compute(ctx, plan, set, dir, hold); err != nil {

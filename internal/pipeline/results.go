@@ -84,18 +84,17 @@ func (r *results) readBalance(plan *engine.Plan, dir string) (map[int][]float64,
 	}
 	r.warnings = warnings
 	r.balance.Finish(last)
-	return branchKg, believable(last, r.balance.Final.RelativeError, plan.Case.Scenario.MassKg())
+	return branchKg, believable(last, plan.Case.Scenario.MassKg())
 }
 
 // believable checks the last ledger of a transport engine against the spill:
 // that all of it was released and that what became of it adds up, whatever
 // the engine says of its own error.
-func believable(l plume.Ledger, said, massKg float64) error {
+func believable(l plume.Ledger, massKg float64) error {
 	if off := math.Abs(l.InjectedKg-massKg) / massKg; !(off <= mostOutOfBalance) {
 		return reason.New(reason.EngineOutputInvalid, "the transport engine released %.4g kg, the spill has %.4g kg", l.InjectedKg, massKg)
 	}
-	open := math.Abs(l.InjectedKg-l.InRiverKg-l.OutflowKg-l.DecayedKg-l.WithdrawnKg) / massKg
-	if e := math.Max(open, said); !(e <= mostOutOfBalance) {
+	if e := math.Abs(l.ErrorKg()) / massKg; !(e <= mostOutOfBalance) {
 		return reason.New(reason.EngineOutputInvalid, "the mass ledger of the transport engine is out of balance by %.2g of the released mass", e)
 	}
 	return nil

@@ -3,6 +3,7 @@ package river
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -101,14 +102,20 @@ func FuzzParseFlows(f *testing.F) {
 	})
 }
 
-func FuzzParseScenarioJSON(f *testing.F) {
+func FuzzParseScenario(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"SpillMile":1,"SpillTime":"2026-01-02T00:00:00Z","SpillMassKg":5}`,
 		`{"SpillMile":1,"SpillTime":"2026-01-02T00:00","SpillVolumeL":5,"DensityKgPerL":1,"SpillDurationHours":2,"ReleaseShape":"linear","TimeStepMinutes":0.125,"OutputIntervalMinutes":0.25}`,
 		`{"a":1,"a":2}`, `{"SpillMile":1e999}`, "[1]", "{\"\xff"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ParseScenarioJSON(data, "F", ScenarioDefaults{ConcentrationTolerance: 0.001})
+		var columns map[string]any
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber()
+		if dec.Decode(&columns) != nil {
+			return
+		}
+		s, err := ParseScenario(columns, ScenarioDefaults{ConcentrationTolerance: 0.001})
 		if err != nil {
 			checkFaults(t, err, data)
 			return

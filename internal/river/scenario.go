@@ -102,33 +102,6 @@ func ParseScenario(columns map[string]any, defaults ScenarioDefaults) (*Scenario
 	return s, nil
 }
 
-// ParseScenarioJSON is ParseScenario on the text of a JSON object. Its faults
-// name file, and line and column where the column is there.
-func ParseScenarioJSON(data []byte, file string, defaults ScenarioDefaults) (*Scenario, error) {
-	doc, err := openDocument(data, file)
-	if err != nil {
-		return nil, err
-	}
-	members, err := doc.members(doc.root)
-	if err != nil {
-		return nil, err
-	}
-	columns := make(map[string]any, len(members))
-	places := make(map[string]value, len(members))
-	for _, m := range members {
-		columns[m.name] = m.value.decode()
-		places[m.name] = m.value
-	}
-	s, err := ParseScenario(columns, defaults)
-	for _, f := range reason.Faults(err) {
-		f.File = file
-		if v, ok := places[f.Field]; ok {
-			f.Line, f.Column = doc.position(v.offset)
-		}
-	}
-	return s, err
-}
-
 // scenarioParser reads columns one by one and keeps what is wrong.
 type scenarioParser struct {
 	columns map[string]any

@@ -157,38 +157,6 @@ func TestParseScenarioFaults(t *testing.T) {
 	}
 }
 
-func TestParseScenarioJSON(t *testing.T) {
-	s, err := ParseScenarioJSON([]byte("\xef\xbb\xbf{\"SpillMile\": 10.5, \"SpillTime\": \"2026-01-02T00:00:00Z\",\n \"SpillMassKg\": 1e3, \"Name\": \"\\u00d6l\", \"x\": [1, {}]}\n"),
-		"42.json", ScenarioDefaults{ConcentrationTolerance: 0.001})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.SpillMile != 10.5 || !s.SpillTime.Equal(at(0)) || s.MassKg() != 1000 || s.Name != "Öl" || s.ConcentrationTolerance != 0.001 {
-		t.Errorf("got %+v", s)
-	}
-	tests := []struct {
-		name, text string
-		want       []string
-	}{
-		{"nothing", "", []string{"42.json line 1 column 1: is not JSON from here on"}},
-		{"broken", "{\"SpillMile\": 10.5,\n  \"é\": 'x'}", []string{"42.json line 2 column 8: is not JSON from here on"}},
-		{"cut short", "{\"SpillMile\":\n", []string{"42.json line 1 column 14: is not JSON from here on"}},
-		{"more behind", "{} {}", []string{"42.json line 1 column 4: is not JSON from here on"}},
-		{"a list", "\n [1]", []string{"42.json line 2 column 2: must be an object"}},
-		{"not UTF-8", "{\n\"a\": \"\xff\"}", []string{"42.json line 2 column 7: is not UTF-8; save the file as UTF-8"}},
-		{"twice", "{\"a\":1,\n \"\\u0061\": 2, \"\": 1, \"\":2}", []string{`42.json line 2 column 2: a name is given twice (found "a")`, "42.json line 2 column 22: a name is given twice"}},
-		{"faults have a place", "{\n  \"Name\": \"é\", \"SpillMile\":   \"1\",\n  \"SpillTime\": \"2026-01-02T00:00:00Z\", \"SpillVolumeL\": 1}", []string{
-			"42.json line 2 column 31 SpillMile: must be a number, not a string",
-			"42.json DensityKgPerL: is missing; give SpillMassKg, or SpillVolumeL with DensityKgPerL"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := ParseScenarioJSON([]byte(tt.text), "42.json", ScenarioDefaults{})
-			wantFaults(t, err, tt.want...)
-		})
-	}
-}
-
 func TestScenarioSteps(t *testing.T) {
 	tests := []struct {
 		hours, step, output, release float64
