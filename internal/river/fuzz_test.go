@@ -117,7 +117,7 @@ func FuzzParseScenario(f *testing.F) {
 		}
 		s, err := ParseScenario(columns, ScenarioDefaults{ConcentrationTolerance: 0.001})
 		if err != nil {
-			checkFaults(t, err, data)
+			checkFaults(t, reason.InFile(err, "F"), data)
 			return
 		}
 		if !(s.MassKg() > 0) || s.Steps() < 1 || s.Steps() > maxSteps || s.OutputEvery() < 1 || s.OutputEvery() > s.Steps() ||
