@@ -1,0 +1,30 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// How long a call to Azure Storage is tried depends on what it is for. All of
+// them honour Retry-After and end with their context.
+
+// once is for calls whose repetition their caller must know of, such as those
+// that use up a pop receipt.
+func once() policy.RetryOptions {
+	return policy.RetryOptions{MaxRetries: -1, TryTimeout: 15 * time.Second}
+}
+
+// brief is for small reads and writes that somebody waits for: about 10 s.
+func brief(ctx context.Context) context.Context {
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 4, TryTimeout: 10 * time.Second,
+		RetryDelay: 300 * time.Millisecond, MaxRetryDelay: 30 * time.Second})
+}
+
+// patient is for the inputs and the results of a run, which cost minutes or
+// hours to make again: several minutes.
+func patient(ctx context.Context) context.Context {
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 9, TryTimeout: 2 * time.Minute,
+		RetryDelay: 300 * time.Millisecond, MaxRetryDelay: time.Minute})
+}
