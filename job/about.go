@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rsmsjob/internal/config"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/river"
 )
@@ -33,7 +34,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "print version, commit, Go version and engine hashes",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.configure(c); err != nil {
+			if err := a.configure(c, config.Need{}); err != nil {
 				return err
 			}
 			asJSON, err := c.Flags().GetBool("json")

@@ -24,6 +24,8 @@ type app struct {
 	config   *config.Config
 	log      *slog.Logger
 	terminal *terminal // standard error, where it is one
+	runLog   runLog    // what the log says, for the store
+	progress *progress // of the run
 }
 
 func (a *app) command() *cobra.Command {
@@ -61,11 +63,16 @@ func (a *app) command() *cobra.Command {
 	return root
 }
 
-// settings adds a flag for every setting to a command. The help text names the
-// variable behind each.
+// settings adds a flag for every setting but the secrets to a command. The help
+// text names the variable behind each.
 func settings(flags *pflag.FlagSet) {
+	file := "read settings from a .env file or a local.settings.json"
 	for _, v := range config.Variables() {
 		text := v.Help + " [" + v.Env + "]"
+		if v.Secret {
+			file += "; by file or variable only: " + text
+			continue
+		}
 		if v.Default != "" {
 			text += " (default " + v.Default + ")"
 		}
@@ -75,12 +82,12 @@ func settings(flags *pflag.FlagSet) {
 			flags.Lookup(v.Flag).NoOptDefVal = "true"
 		}
 	}
-	flags.String("env-file", "", "read settings from a .env file or a local.settings.json")
+	flags.String("env-file", "", file)
 }
 
 // configure reads flags, environment and settings file, and starts the log.
-// The required variables must be set.
-func (a *app) configure(c *cobra.Command, required ...string) error {
+// What the command needs must be set.
+func (a *app) configure(c *cobra.Command, need config.Need) error {
 	byFlag := map[string]string{}
 	for _, v := range config.Variables() {
 		if f := c.Flags().Lookup(v.Flag); f != nil && f.Changed {
@@ -95,7 +102,7 @@ func (a *app) configure(c *cobra.Command, required ...string) error {
 		}
 		sources = append(sources, file)
 	}
-	cfg, err := config.Load(required, sources...)
+	cfg, err := config.Load(need, sources...)
 	if err != nil {
 		return &usageError{err}
 	}
@@ -105,7 +112,7 @@ func (a *app) configure(c *cobra.Command, required ...string) error {
 }
 
 // logger writes to standard error: coloured text on a terminal, JSON lines
-// elsewhere, unless the format is given.
+// elsewhere, unless the format is given; and to the log of the run.
 func (a *app) logger(c *config.Config) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
@@ -116,10 +123,11 @@ func (a *app) logger(c *config.Config) *slog.Logger {
 		a.terminal = &terminal{w: a.stderr}
 		w = a.terminal
 	}
+	var shown slog.Handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 	if c.LogFormat == "text" || c.LogFormat == "auto" && a.terminal != nil {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: a.terminal == nil}))
+		shown = tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: a.terminal == nil})
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewMultiHandler(shown, slog.NewJSONHandler(&a.runLog, &slog.HandlerOptions{Level: level})))
 }
 
 func isTerminal(w io.Writer) bool {

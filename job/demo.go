@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rsmsjob/internal/config"
 	"rsmsjob/internal/examples"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/pipeline"
@@ -32,14 +33,14 @@ func (a *app) demoCommand() *cobra.Command {
 }
 
 func (a *app) demo(c *cobra.Command, args []string) error {
-	if err := a.configure(c); err != nil {
+	if err := a.configure(c, config.Need{}); err != nil {
 		return err
 	}
 	asJSON, err := c.Flags().GetBool("json")
 	if err != nil {
 		return err
 	}
-	a.logStart()
+	a.logStart("demo")
 	example, err := chooseExample(c)
 	if err != nil {
 		return err

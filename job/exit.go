@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
 )
 
@@ -18,6 +19,7 @@ const (
 	exitLeaseLost   = 13
 	exitBusy        = 14
 	exitTimedOut    = 15
+	exitNoStart     = 16
 	exitInterrupted = 130
 	exitTerminated  = 143
 )
@@ -33,6 +35,9 @@ func usage(format string, args ...any) error { return &usageError{fmt.Errorf(for
 // exit reports err and returns the exit code of the process.
 func (a *app) exit(err error) int {
 	code := exitCode(err)
+	if _, moved := errors.AsType[*pipeline.Poisoned](err); moved && !(a.config != nil && a.config.ExitOnFailure) {
+		code = exitDone // as designed
+	}
 	if err != nil {
 		a.report(err, code)
 	}
@@ -52,6 +57,9 @@ func exitCode(err error) int {
 	}
 	if s, ok := errors.AsType[*stopped](err); ok {
 		return signalCode(s.signal)
+	}
+	if _, ok := errors.AsType[*pipeline.NoStart](err); ok {
+		return exitNoStart
 	}
 	switch code := reason.Of(err); code {
 	case reason.Internal:

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,14 +18,17 @@ import (
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/process"
 	"rsmsjob/internal/reason"
+	"rsmsjob/internal/runs"
 	"rsmsjob/internal/storage"
 )
 
 func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "run --store DIR --message JSON|@FILE|-",
-		Short: "run one message given by hand",
-		Long: "run computes the scenario that a message names and publishes the result in the store.\n\n" +
+		Use:   "run",
+		Short: "run one message: from the queue, or given by hand",
+		Long: "run takes one message from the queue, computes the scenario that it names, publishes the\n" +
+			"result, deletes the message and exits; an empty queue is no error. With --message the message\n" +
+			"is given by hand and no queue is touched; with --store the store is a folder.\n\n" +
 			"A message is JSON, or base64 of JSON:\n" +
 			`  {"riverbasin_id":"antietam","scenario_id":"1970-03-24"}` + "\n" +
 			"rsms-job schema prints its JSON Schema. Settings count in this order: flag, variable,\n" +
@@ -37,14 +41,19 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) run(c *cobra.Command) error {
-	if err := a.configure(c, "RSMS_STORE_DIR", "RSMS_MESSAGE"); err != nil {
+	if err := a.configure(c, config.Need{Run: true}); err != nil {
 		return err
 	}
-	asJSON, err := c.Flags().GetBool("json")
-	if err != nil {
-		return err
+	if a.config.Message == "" {
+		a.logStart("queue")
+		return a.runQueue(c)
 	}
-	a.logStart()
+	a.logStart("by hand")
+	return a.runByHand(c)
+}
+
+// runByHand runs a message that is given by hand.
+func (a *app) runByHand(c *cobra.Command) error {
 	text, err := a.messageText()
 	if err != nil {
 		return err
@@ -53,19 +62,27 @@ func (a *app) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if m.Type != message.TypeRun {
-		return reason.New(reason.UnsupportedCommand, "a %s message cannot be run by hand", m.Type)
-	}
-	dir, err := filepath.Abs(a.config.StoreDir)
+	s, err := a.openStore()
 	if err != nil {
-		return usage("RSMS_STORE_DIR (--store): %w", err)
+		return err
 	}
-	store, err := storage.OpenFolder(dir)
+	defer s.Close()
+	if m.Type == message.TypeProbe {
+		return a.probe(c.Context(), s, m, m.Identity(""))
+	}
+	if err := a.answers(c.Context(), s); err != nil {
+		return err
+	}
+	answer, err := a.handle(c.Context(), s, m)
 	if err != nil {
-		return usage("RSMS_STORE_DIR (--store): %w", err)
+		return err
 	}
-	defer store.Close()
-	answer, err := a.handle(c.Context(), store, m)
+	return a.tellAnswer(c, m, answer)
+}
+
+// tellAnswer prints the answer of a run.
+func (a *app) tellAnswer(c *cobra.Command, m *message.Message, answer *pipeline.Answer) error {
+	asJSON, err := c.Flags().GetBool("json")
 	if err != nil {
 		return err
 	}
@@ -85,9 +102,10 @@ func (a *app) told(err error) {
 	}
 }
 
-// logStart says what runs, with which settings.
-func (a *app) logStart() {
-	a.log.Info("start", append([]any{"version", version, "commit", commit}, a.config.Effective()...)...)
+// logStart says what runs, what made it run, where and with which settings.
+func (a *app) logStart(trigger string) {
+	list := append([]any{"version", version, "commit", commit, "trigger", trigger}, config.Platform()...)
+	a.log.Info("start", append(list, a.config.Effective()...)...)
 }
 
 // maxMessage bounds a message that is read from a file or standard input: what
@@ -121,12 +139,10 @@ func (a *app) messageText() ([]byte, error) {
 	return text, nil
 }
 
-// handle runs a message on a folder store.
-func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Message) (*pipeline.Answer, error) {
-	if err := a.checkWorkDir(); err != nil {
-		return nil, err
-	}
-	self, err := selfPath()
+// handle runs a message that was given by hand.
+func (a *app) handle(ctx context.Context, s store, m *message.Message) (*pipeline.Answer, error) {
+	name := rand.Text()
+	make, err := a.jobs(s, name)
 	if err != nil {
 		return nil, err
 	}
@@ -134,26 +150,44 @@ func (a *app) handle(ctx context.Context, store *storage.Folder, m *message.Mess
 	if m.Timeout > 0 {
 		limit = min(limit, m.Timeout)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit,
-		reason.New(reason.TimedOut, "the time limit of the job, %.0f s, was reached", limit.Seconds()))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, pipeline.Overtime(limit))
 	defer cancel()
 	jobID := m.Identity("")
-	progress := a.newProgress()
-	defer progress.end()
-	job := &pipeline.Job{Inputs: store, Runs: store, Results: store, Engines: func() (*engine.Set, error) { return a.engines(self) },
-		EngineEnv: process.MinimalEnv(config.Environment, a.foreignEnv()...), Supervisor: []string{self, superviseName},
-		StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
-		WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: rand.Text(),
-		Tolerance: a.config.Tolerance, Commit: commit,
-		Log: a.log.With("job_id", jobID, "riverbasin_id", m.Basin, "scenario_id", m.Scenario), Progress: progress.show}
-	started := time.Now()
-	answer, err := job.Run(ctx, m, jobID)
-	progress.end()
-	if err == nil {
-		job.Log.Info("done", "seconds", time.Since(started).Seconds(), "already_current", answer.Current,
-			"rows_by_time", answer.Marker.Rows.ByTime, "rows_by_mile", answer.Marker.Rows.ByMile)
+	defer a.progress.end()
+	answer, err := make(a.log.With("job_id", jobID, "run", name, "attempt", 1, "riverbasin_id", m.Basin, "scenario_id", m.Scenario)).Run(ctx, m, jobID)
+	a.progress.end()
+	if errors.Is(err, runs.ErrNotTold) && answer != nil {
+		a.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", err)
+		return answer, nil
 	}
 	return answer, err
+}
+
+// jobs returns what makes a job on the store that logs to a given log. run is
+// the name of this process.
+func (a *app) jobs(s store, run string) (func(log *slog.Logger) *pipeline.Job, error) {
+	if err := a.checkWorkDir(); err != nil {
+		return nil, err
+	}
+	self, err := selfPath()
+	if err != nil {
+		return nil, err
+	}
+	a.progress = a.newProgress()
+	notify := a.notifier(s)
+	return func(log *slog.Logger) *pipeline.Job {
+		a.progress.log = log
+		job := &pipeline.Job{Inputs: s, Runs: s, Results: s, Engines: func() (*engine.Set, error) { return a.engines(self) },
+			EngineEnv: process.MinimalEnv(config.Environment, a.foreignEnv()...), Supervisor: []string{self, superviseName},
+			StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
+			WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: run,
+			Tolerance: a.config.Tolerance, Commit: commit, Notify: notify,
+			Log: log, RunLog: a.runLog.text, Progress: a.progress.show}
+		if azure, ok := s.(*storage.Azure); ok {
+			job.Ready, job.Traffic = azure.Ready, azure.Traffic
+		}
+		return job
+	}, nil
 }
 
 // foreignEnv names what engines that are not our own may need of the environment:

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func source(pairs ...string) Lookup {
@@ -18,12 +20,16 @@ func source(pairs ...string) Lookup {
 }
 
 func TestDefaults(t *testing.T) {
-	c, err := Load(nil)
+	c, err := Load(Need{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.LeaseSeconds != 120 || c.JobTimeoutSeconds != 7200 || c.StepSeconds != 3600 ||
-		c.Tolerance != 0.001 || c.LogLevel != "info" || c.LogFormat != "auto" {
+		c.Tolerance != 0.001 || c.QueueName != "rsms-jobs" || c.PoisonQueue() != "rsms-jobs-poison" || c.DoneQueueName != "" ||
+		c.MaxDequeueCount != 5 || c.MaxMessages != 1 || c.PollWait() != 0 || c.StartDeadline() != 90*time.Second || c.RetryDelay(1) != 15*time.Second ||
+		c.BasinContainer != "riverbasin" || c.ResultsContainer != "rsms-results" || c.ScenariosTable != "Scenarios" || c.RunsTable != "Runs" ||
+		c.PlumeByTimeTable != "PlumeByTime" || c.PlumeByMileTable != "PlumeByMile" || c.PublishConcurrency != 16 ||
+		c.EndpointSuffix != DefaultEndpointSuffix || c.Connection != nil || c.LogLevel != "info" || c.LogFormat != "auto" {
 		t.Errorf("defaults: %+v", c)
 	}
 	if c.GraceSeconds != 20 && c.GraceSeconds != 4 {
@@ -32,7 +38,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestWordsInAnyCase(t *testing.T) {
-	c, err := Load(nil, source("LOG_LEVEL", "INFO", "LOG_FORMAT", "Json", "RSMS_MESSAGE", "canary"))
+	c, err := Load(Need{}, source("LOG_LEVEL", "INFO", "LOG_FORMAT", "Json", "RSMS_MESSAGE", "canary"))
 	if err != nil || c.LogLevel != "info" || c.LogFormat != "json" {
 		t.Errorf("%+v %v", c, err)
 	}
@@ -42,7 +48,7 @@ func TestWordsInAnyCase(t *testing.T) {
 }
 
 func TestFirstSourceWins(t *testing.T) {
-	c, err := Load(nil, source("LOG_LEVEL", ""), source("LOG_LEVEL", "warn"), source("LOG_LEVEL", "debug", "EXE_DIR", " /opt/engines "))
+	c, err := Load(Need{}, source("LOG_LEVEL", ""), source("LOG_LEVEL", "warn"), source("LOG_LEVEL", "debug", "EXE_DIR", " /opt/engines "))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +64,30 @@ func TestEveryBadVariableIsNamed(t *testing.T) {
 		{"RSMS_JOB_TIMEOUT_SEC", "0"}, {"RSMS_JOB_TIMEOUT_SEC", "86401"}, {"RSMS_CONCENTRATION_TOLERANCE", "NaN"},
 		{"RSMS_CONCENTRATION_TOLERANCE", "-1"}, {"LOG_LEVEL", "canary"}, {"RSMS_SHUTDOWN_GRACE_SEC", "1.5"},
 		{"RSMS_WORKER_VISIBILITY_TIMEOUT_SEC", "1"},
+		{"RSMS_WORKER_MAX_DEQUEUE_COUNT", "0"}, {"RSMS_WORKER_POLL_WAIT_SEC", "-1"}, {"RSMS_WORKER_MAX_MESSAGES", "0"},
+		{"RSMS_RETRY_DELAY_SEC", "301"}, {"RSMS_START_DEADLINE_SEC", "0"}, {"RSMS_PUBLISH_CONCURRENCY", "0"},
+		{"RSMS_REPLICA_TIMEOUT_SEC", "-1"}, {"RSMS_EXIT_ON_FAILURE", "canary"}, {"RSMS_REQUIRE_IDENTITY", "canary"},
+		{"AZURE_STORAGE_CONNECTION_STRING", "AccountName=canary"}, {"AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;AccountKey=canary?"},
 	} {
-		_, err := Load(nil, source(tt.name, tt.value))
+		_, err := Load(Need{}, source(tt.name, tt.value))
 		if err == nil || !strings.Contains(err.Error(), tt.name) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s=%s: %v", tt.name, tt.value, err)
 		}
 	}
-	_, err := Load([]string{"RSMS_STORE_DIR", "LOG_LEVEL"}, source("RSMS_JOB_TIMEOUT_SEC", "x", "RSMS_EXIT_ZERO", "y", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "0", "LOG_FORMAT", "xml"))
-	for _, name := range []string{"RSMS_STORE_DIR", "LOG_LEVEL", "RSMS_JOB_TIMEOUT_SEC", "RSMS_EXIT_ZERO", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "LOG_FORMAT"} {
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s missing in %v", name, err)
+	_, err := Load(Need{Run: true}, source("RSMS_STORE_DIR", "d", "RSMS_JOB_TIMEOUT_SEC", "x", "RSMS_EXIT_ZERO", "y", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "0",
+		"LOG_FORMAT", "xml", "RSMS_RUNS_TABLE", "scenarios", "RSMS_WORKER_QUEUE_NAME", "A", "AZURE_STORAGE_CONNECTION_STRING", "canary"))
+	for _, name := range []string{"RSMS_MESSAGE (--message)", "RSMS_JOB_TIMEOUT_SEC", "RSMS_EXIT_ZERO", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "LOG_FORMAT",
+		"RSMS_RUNS_TABLE", "RSMS_WORKER_QUEUE_NAME", "AZURE_STORAGE_CONNECTION_STRING is not a list"} {
+		if err == nil || strings.Count(err.Error(), name) != 1 {
+			t.Errorf("%s is not there once in %v", name, err)
+		}
+	}
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 8 || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%d lines: %v", len(lines), err)
+	}
+	for _, line := range err.(interface{ Unwrap() []error }).Unwrap() {
+		if _, ok := errors.AsType[*BadVariable](line); !ok {
+			t.Errorf("%T: %v", line, line)
 		}
 	}
 }
@@ -75,12 +95,16 @@ func TestEveryBadVariableIsNamed(t *testing.T) {
 func TestEveryFieldIsDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, v := range Variables() {
-		if v.Env == "" || v.Flag == "" || v.Help == "" || seen[v.Flag] || seen[v.Env] {
+		if v.Env == "" || v.Help == "" || seen[v.Flag] || seen[v.Env] {
 			t.Errorf("%+v", v)
+		}
+		// A secret on the command line is seen by everybody on the machine.
+		if (v.Flag == "") != v.Secret || v.Secret && v.Default != "" {
+			t.Errorf("%s: secret %t, flag %q", v.Env, v.Secret, v.Flag)
 		}
 		seen[v.Flag], seen[v.Env] = true, true
 	}
-	if len(Variables()) != reflect.TypeFor[Config]().NumField() {
+	if len(Variables()) != reflect.TypeFor[Config]().NumField()-1 { // Connection is made of another field
 		t.Error("a field is missing")
 	}
 }
@@ -111,7 +135,7 @@ func TestFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		c, err := Load(nil, get)
+		c, err := Load(Need{}, get)
 		if err != nil || c.LogLevel != "debug" || c.ExeDir != "/a b" {
 			t.Errorf("%s: %+v %v", name, c, err)
 		}

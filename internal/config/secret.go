@@ -1,6 +1,10 @@
 package config
 
-import "log/slog"
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
 
 // Secret is text that must not be seen: however it is printed, logged or
 // encoded, it shows as three asterisks, or as nothing where it is empty.
@@ -9,14 +13,20 @@ type Secret string
 // Reveal returns the text itself, for the one place that sends it.
 func (s Secret) Reveal() string { return string(s) }
 
-func (s Secret) masked() string {
+// String returns what there is to see.
+func (s Secret) String() string {
 	if s == "" {
 		return ""
 	}
 	return "***"
 }
 
-func (s Secret) String() string               { return s.masked() }
-func (s Secret) GoString() string             { return s.masked() }
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.masked()), nil }
-func (s Secret) LogValue() slog.Value         { return slog.StringValue(s.masked()) }
+// Format covers every verb: fmt shows the text itself for one that does not fit
+// a string, such as %d.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// MarshalText implements encoding.TextMarshaler, for JSON and text logs.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue implements slog.LogValuer.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -104,6 +104,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"C74 base64 of words", b64("hello"), reason.Undecodable, wrapped},
 		{"C78 an envelope is not unwrapped", `{"id":"1","data":{"riverbasin_id":"ohio","scenario_id":"42"}}`, reason.InvalidMessage,
 			"riverbasin_id: is missing\nscenario_id: is missing"},
+		{"C78 nor one in base64", b64(`{"id":"1","data":{"riverbasin_id":"ohio","scenario_id":"42"}}`), reason.InvalidMessage,
+			"riverbasin_id: is missing\nscenario_id: is missing"},
 		{"base64 twice", b64(b64(plain)), reason.Undecodable, wrapped},
 		{"base64 without padding", strings.TrimRight(b64(plain+" "), "="), reason.Undecodable, neither},
 		{"base64 with a space inside", b64(plain)[:8] + " " + b64(plain)[8:], reason.Undecodable, neither},

@@ -174,10 +174,10 @@ func (j *Job) plan(in *inputs) (*engine.Plan, []string, error) {
 	return plan, append(warnings, plan.Warnings...), nil
 }
 
-// current reports whether the published result is whole and of this run key:
+// whole reports whether the published result is whole and of this run key:
 // result.json can be read, every blob it names has the size and hash it says, and
 // the plume tables have as many rows.
-func (j *Job) current(ctx context.Context, ids plume.IDs, key string) (bool, error) {
+func (j *Job) whole(ctx context.Context, ids plume.IDs, key string) (bool, error) {
 	m, err := j.marker(ctx, ids)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):

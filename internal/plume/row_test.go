@@ -2,6 +2,7 @@ package plume_test
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -23,6 +24,29 @@ func TestMileKey(t *testing.T) {
 	for _, tt := range tests {
 		if got := plume.MileKey(tt.mile); got != tt.want {
 			t.Errorf("%v: %s, want %s", tt.mile, got, tt.want)
+		}
+	}
+}
+
+// The keys are what the verbs of fmt make of their values.
+func TestKeysProperty(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	miles := []float64{0, 0.00005, 0.99995, 9.99995, 999.99995, 9999.99994, 9999.99996, 1e5, 1e9, 1e21, -1, -0.00001, 5e-324, math.NaN(), math.Inf(1), math.Inf(-1)}
+	branches := []int{0, 1, 9, 10, 99, 100, 999, 1000, -1, math.MaxInt, math.MinInt}
+	for range 20_000 {
+		miles = append(miles, random.Float64()*math.Pow(10, float64(random.IntN(7)-1)), float64(random.IntN(1e8))/1e4)
+		branches = append(branches, random.IntN(1000))
+	}
+	prefix := []byte("ohio|42|")
+	for _, mile := range miles {
+		want := string(prefix) + fmt.Sprintf("%09.4f", mile)
+		if got := string(plume.AppendMileKey(prefix[:len(prefix):len(prefix)], mile)); got != want || "ohio|42|"+plume.MileKey(mile) != want {
+			t.Fatalf("mile %v: %s, want %s", mile, got, want)
+		}
+	}
+	for _, branch := range branches {
+		if got, want := plume.BranchKey(branch), fmt.Sprintf("%03d", branch); got != want {
+			t.Fatalf("branch %d: %s, want %s", branch, got, want)
 		}
 	}
 }
@@ -119,9 +143,12 @@ func TestRowKeysProperty(t *testing.T) {
 
 func BenchmarkRowKeys(b *testing.B) {
 	r := plume.Row{River: "Ohio", RiverMile: 512.25, Branch: 1, Time: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
+	var key []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		r.ByTimeKeys("ohio", "42")
-		r.ByMileKeys("ohio", "42")
+		key = r.AppendByTimePartition(key[:0], "ohio", "42")
+		key = r.AppendByTimeRow(key[:0])
+		key = r.AppendByMilePartition(key[:0], "ohio", "42")
+		key = r.AppendByMileRow(key[:0])
 	}
 }

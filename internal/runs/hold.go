@@ -27,8 +27,9 @@ type Hold struct {
 	stop   context.CancelFunc // ends both goroutines
 	done   sync.WaitGroup
 
-	// etag is used by one goroutine after the other: Take, watch, Finish.
-	etag string
+	// etag and notice are used by one goroutine after the other: Take, watch,
+	// Finish. notice is the one of our own end that the record may have.
+	etag, notice string
 
 	// mu is never held while the store works, so that Err and Progress answer
 	// at once however slow the store is.
@@ -84,13 +85,19 @@ func (h *Hold) Progress(step string, percent float64) {
 	h.record.Step, h.record.Progress = step, percent
 }
 
-// Err returns why the ownership is gone, nil while it stands. It reads the
-// wall clock, so a suspended machine does not wake up as an owner.
+// Err returns why the ownership is gone, nil while it stands: the record was
+// lost, or what Request.Held says. It reads the wall clock, so a suspended
+// machine does not wake up as an owner. What is lost stays lost.
 func (h *Hold) Err() error {
+	held := h.req.held() // without mu: it may lock something itself
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.lost == nil && !wall().Before(h.deadline) {
+	switch {
+	case h.lost != nil:
+	case !wall().Before(h.deadline):
 		h.lost = reason.New(reason.LeaseLost, "the lease on scenario %s of basin %s ran out", h.req.Scenario, h.req.Basin)
+	default:
+		h.lost = held
 	}
 	return h.lost
 }
@@ -106,30 +113,48 @@ type Outcome struct {
 // row, then the record. It refuses when the ownership is lost. After an error
 // of the store it may be called again while the lease lasts. Where the row is
 // gone or broken the record is written all the same, and the error says so.
+//
+// The record of a run that will not be tried again is written together with
+// its done-notice, which is then sent and taken out of the record. After
+// ErrNotTold the end stands and the notice waits in the record: see Tell.
 func (h *Hold) Finish(ctx context.Context, out Outcome) error {
 	h.stop()
 	h.done.Wait()
 	defer h.cancel(context.Canceled)
-	r := h.snapshot()
-	if !r.State.mayBecome(out.State) {
+	if r := h.snapshot(); !r.State.mayBecome(out.State) {
 		return fmt.Errorf("a run cannot go from %s to %s", r.State, out.State)
 	}
 	if err := h.Err(); err != nil {
 		return err
 	}
-	// Nobody watches any more, and the scenario row has no condition of its own.
-	if err := h.refresh(ctx); err != nil {
-		return err
+	untold, err := h.end(ctx, out, wall())
+	if err != nil {
+		return errors.Join(err, untold)
 	}
-	now := wall()
-	end := func(r *Record) { r.end(out, now) }
-	end(&r)
-	untold := h.tell(ctx, columns(&r))
-	if untold != nil && !unwritable(untold) {
-		return untold
+	return errors.Join(untold, h.sendOwn(ctx))
+}
+
+// end writes that the run ended. Where somebody came between, the scenario row
+// is told again: it may have been told something else meanwhile. untold says
+// that it cannot be told at all, which must not keep the scenario owned.
+func (h *Hold) end(ctx context.Context, out Outcome, now time.Time) (untold, err error) {
+	for range rounds {
+		// Nobody watches any more, and the scenario row has no condition of its own.
+		if err := h.refresh(ctx); err != nil {
+			return untold, err
+		}
+		r := h.snapshot()
+		r.end(out, now)
+		untold = h.tell(ctx, columns(&r))
+		if untold != nil && !unwritable(untold) {
+			return nil, untold
+		}
+		h.leaveNotice(&r)
+		if err := h.put(ctx, &r); !errors.Is(err, storage.ErrConflict) {
+			return untold, err
+		}
 	}
-	// A row that is gone or broken must not keep the scenario owned.
-	return errors.Join(h.write(ctx, end), untold)
+	return untold, changing(h.req.Basin, h.req.Scenario)
 }
 
 // unwritable reports whether a scenario row cannot be written however often it
@@ -238,35 +263,28 @@ func (h *Hold) beat(ctx context.Context) error {
 	return nil
 }
 
-// write puts the record with a change. A conflict is looked into once.
+// write puts the record with a change. Where somebody came between, it is read
+// and changed again.
 func (h *Hold) write(ctx context.Context, change func(*Record)) error {
-	r := h.snapshot()
-	change(&r)
-	err := h.put(ctx, &r)
-	if errors.Is(err, storage.ErrConflict) {
+	for range rounds {
+		r := h.snapshot()
+		change(&r)
+		if err := h.put(ctx, &r); !errors.Is(err, storage.ErrConflict) {
+			return err
+		}
 		if err := h.refresh(ctx); err != nil {
 			return err
 		}
-		r = h.snapshot() // somebody may have asked to cancel
-		change(&r)
-		err = h.put(ctx, &r)
 	}
-	if err != nil {
-		return fmt.Errorf("write the run record: %w", err)
-	}
-	return nil
+	return changing(h.req.Basin, h.req.Scenario)
 }
 
-// refresh reads the record again: somebody may have asked to cancel, which
-// changes the ETag and nothing else, or may have taken over.
+// refresh reads the record again: somebody may have left something in it for
+// the owner or for others, which changes the ETag, or may have taken over.
 func (h *Hold) refresh(ctx context.Context) error {
-	data, etag, err := h.store.Run(ctx, h.req.Basin, h.req.Scenario)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return fmt.Errorf("read the run record: %w", err)
-	}
-	now := &Record{}
-	if err == nil {
-		now, err = decode(data)
+	now, etag, err := read(ctx, h.store, h.req.Basin, h.req.Scenario)
+	if err != nil && etag == "" && !errors.Is(err, storage.ErrNotFound) {
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -277,45 +295,36 @@ func (h *Hold) refresh(ctx context.Context) error {
 		return h.lost
 	}
 	h.etag = etag
-	h.record.CancelRequested = now.CancelRequested
+	h.record.CancelRequested, h.record.CancelAt = now.CancelRequested, now.CancelAt
+	h.record.Notices, h.record.Snoozed = now.Notices, now.Snoozed
 	return nil
 }
 
 // put writes r under the ETag last seen and, once it is written, believes it.
 // Step and progress are left alone: they may have moved on meanwhile.
 func (h *Hold) put(ctx context.Context, r *Record) error {
-	data, err := encode(r)
-	if err != nil {
+	if err := h.Err(); err != nil {
 		return err
 	}
-	etag, err := h.store.PutRun(ctx, h.req.Basin, h.req.Scenario, data, h.etag)
+	etag, err := put(storage.Fenced(ctx, h.Err), h.store, h.req.Basin, h.req.Scenario, r, h.etag)
 	if err != nil {
 		return err
 	}
 	h.etag = etag
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.record.State, h.deadline = r.State, r.LeaseUntil
+	step, percent := h.record.Step, h.record.Progress
+	h.record, h.deadline = *r, r.LeaseUntil
+	h.record.Step, h.record.Progress = step, percent
 	return nil
 }
 
 // tell merges columns into the scenario row.
 func (h *Hold) tell(ctx context.Context, columns map[string]any) error {
-	if err := h.store.MergeScenario(ctx, h.req.Basin, h.req.Scenario, columns); err != nil {
-		return fmt.Errorf("write the scenario status: %w", err)
+	if err := h.Err(); err != nil {
+		return err
 	}
-	return nil
-}
-
-// columns are those of the scenario row that the job writes.
-func columns(r *Record) map[string]any {
-	c := map[string]any{"Status": string(r.State), "StatusDetail": r.Detail, "Progress": r.Progress, "Step": r.Step,
-		"JobId": r.JobID, "Attempt": r.Attempt, "StartedAt": r.StartedAt, "Reason": string(r.Reason),
-		"EngineVersion": r.Engine, "FinishedAt": nil}
-	if r.FinishedAt != nil {
-		c["FinishedAt"] = *r.FinishedAt
-	}
-	return c
+	return tell(storage.Fenced(ctx, h.Err), h.store, h.req.Basin, h.req.Scenario, columns)
 }
 
 // wall is the time without the monotonic reading, which stands still while a

@@ -1,11 +1,15 @@
 // Package runs keeps the run record of a scenario: who owns it, how far it is,
-// whether somebody asked it to stop, how it ended. Invariant: at any time at
-// most one live owner, and nothing is written under a lease that was lost.
+// whether somebody asked it to stop, how it ended and who was not told of that
+// yet. Invariant: at any time at most one live owner, nothing is written under
+// a lease that was lost, and no notice is lost.
 package runs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"rsmsjob/internal/reason"
@@ -46,10 +50,25 @@ type Record struct {
 	// Metadata is what the message said besides its own fields, a JSON object
 	// as text; "" for nothing.
 	Metadata string `json:"Metadata,omitempty"`
+	Commit   string `json:"Commit,omitempty"` // of the program
+	// CancelAt is when the cancel was asked for: it does not mean what was
+	// asked for later. Nil where the flag was set without it.
+	CancelAt *time.Time `json:"CancelAt,omitempty"`
+	// Notices are those of ended runs that were not sent yet, oldest first.
+	Notices []string `json:"Notices,omitempty"`
+	// Snoozed is how often a queue message found the scenario busy, by message id.
+	Snoozed map[string]int `json:"Snoozed,omitempty"`
 }
 
+// Limits of what a record keeps for others.
+const (
+	maxNotices = 8
+	maxSnoozed = 64
+)
+
 // mayBecome says whether a run may go from one state to another. Whoever takes
-// a scenario over starts a new run; that is no transition of the old one.
+// a scenario over or queues a job begins a new run; that is no transition of
+// the old one.
 func (s State) mayBecome(next State) bool {
 	switch next {
 	case Running:
@@ -80,7 +99,60 @@ func (r *Record) same(req *Request) bool {
 	return r.RunKey == req.RunKey && r.JobID == req.JobID
 }
 
-// live reports whether somebody else holds the scenario at the time.
-func (r *Record) live(owner string, now time.Time) bool {
-	return r.State == Running && r.Owner != owner && now.Before(r.LeaseUntil)
+// Live reports whether somebody holds the scenario at the time.
+func (r *Record) Live(now time.Time) bool {
+	return r.State == Running && now.Before(r.LeaseUntil)
+}
+
+// Over reports whether the run has ended and will not be tried again.
+func (r *Record) Over() bool { return r.State.over() }
+
+// cancel asks the job to stop. A later wish counts: it means all that was
+// asked for up to then. False says that it was asked for already.
+func (r *Record) cancel(at time.Time) bool {
+	if r.CancelRequested && r.CancelAt != nil && !at.After(*r.CancelAt) {
+		return false
+	}
+	r.CancelRequested, r.CancelAt = true, &at
+	return true
+}
+
+// cancels reports whether the wish to stop means the job of req. Who stops a
+// job means its later attempts too, but no job that was asked for after that;
+// a wish without a job means whichever comes next.
+func (r *Record) cancels(req *Request) bool {
+	if !r.CancelRequested || r.Over() || r.JobID != "" && r.JobID != req.JobID {
+		return false
+	}
+	if r.CancelAt == nil {
+		return r.JobID != ""
+	}
+	if r.JobID == "" {
+		return req.Since.Before(*r.CancelAt)
+	}
+	return !req.Since.After(*r.CancelAt)
+}
+
+// snooze counts that the message found the scenario busy. Where there are too
+// many, the message that waited least often is forgotten.
+func (r *Record) snooze(messageID string) {
+	if r.Snoozed == nil {
+		r.Snoozed = map[string]int{}
+	}
+	if _, known := r.Snoozed[messageID]; !known && len(r.Snoozed) >= maxSnoozed {
+		delete(r.Snoozed, r.leastSnoozed())
+	}
+	r.Snoozed[messageID]++
+}
+
+func (r *Record) leastSnoozed() string {
+	return slices.MinFunc(slices.Sorted(maps.Keys(r.Snoozed)), func(a, b string) int {
+		return cmp.Compare(r.Snoozed[a], r.Snoozed[b])
+	})
+}
+
+// waiting is the record of a job that waits on the queue. What others left in
+// r stays.
+func (r *Record) waiting(jobID, metadata string) *Record {
+	return &Record{JobID: jobID, State: Queued, Generation: r.Generation, Metadata: metadata, Notices: r.Notices, Snoozed: r.Snoozed}
 }

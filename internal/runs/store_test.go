@@ -21,9 +21,10 @@ type memory struct {
 	data   []byte
 	etag   int            // 0 = no record
 	row    map[string]any // the scenario row
+	noRow  bool           // there is no scenario row
 	writes []string       // "record STATE" and "row STATUS", as they came to be
-	// fail is asked before each call (op is Run, PutRun or MergeScenario); it
-	// may wait for ctx. Nil lets all pass.
+	// fail is asked before each call (op is its name); it may wait for ctx. Nil
+	// lets all pass.
 	fail func(ctx context.Context, op string) error
 	// afterPut is what PutRun returns after it has written: an answer lost.
 	afterPut error
@@ -88,12 +89,34 @@ func (m *memory) MergeScenario(ctx context.Context, basin, scenario string, colu
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.noRow {
+		return fmt.Errorf("scenario row: %w", storage.ErrNotFound)
+	}
 	if m.row == nil {
 		m.row = map[string]any{}
 	}
 	maps.Copy(m.row, columns)
 	m.writes = append(m.writes, fmt.Sprint("row ", m.row["Status"]))
 	return nil
+}
+
+func (m *memory) Scenario(ctx context.Context, basin, scenario string) (map[string]any, error) {
+	if err := m.ask(ctx, "Scenario"); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.noRow {
+		return nil, fmt.Errorf("scenario row: %w", storage.ErrNotFound)
+	}
+	return maps.Clone(m.row), nil
+}
+
+// status sets the status of the scenario row, as an API does.
+func (m *memory) status(state State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.row = map[string]any{"Status": string(state)}
 }
 
 // record is the record as it stands.
@@ -113,6 +136,12 @@ func (m *memory) change(t *testing.T, change func(*Record)) {
 	t.Helper()
 	r := m.record(t)
 	change(&r)
+	m.set(t, r)
+}
+
+// set writes a record behind everybody's back.
+func (m *memory) set(t *testing.T, r Record) {
+	t.Helper()
 	data, err := encode(&r)
 	if err != nil {
 		t.Fatal(err)

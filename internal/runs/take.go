@@ -3,22 +3,12 @@ package runs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
 )
-
-// Store is where run records and scenario rows live. PutRun writes only if the
-// ETag is still current ("" = there must be no record), else it returns
-// storage.ErrConflict; Run returns storage.ErrNotFound where there is none.
-type Store interface {
-	Run(ctx context.Context, basin, scenario string) (data []byte, etag string, err error)
-	PutRun(ctx context.Context, basin, scenario string, data []byte, etag string) (newETag string, err error)
-	MergeScenario(ctx context.Context, basin, scenario string, columns map[string]any) error
-}
 
 // ErrCurrent says that the scenario already has a result for the same run key.
 var ErrCurrent = errors.New("the result is current")
@@ -35,7 +25,25 @@ type Request struct {
 	// Force it is not asked.
 	Current func(ctx context.Context) (bool, error)
 	Force   bool
-	Log     *slog.Logger
+	// Held returns why the caller may write no more, besides the lease on the
+	// record; nil is always held. It is asked by several goroutines, must
+	// answer at once, and must return nil after a hand-back of the caller's own.
+	Held   func() error
+	Commit string // of this program
+	// Since is when the job was asked for: the insertion of its message. Zero
+	// is now. A cancel asked for before it does not mean this job.
+	Since time.Time
+	// Notify sends a done-notice; nil sends and leaves none.
+	Notify Notify
+	Log    *slog.Logger
+}
+
+// held returns why the caller may write no more, nil while it may.
+func (r *Request) held() error {
+	if r.Held == nil {
+		return nil
+	}
+	return r.Held()
 }
 
 // takeRounds is how often Take looks again when somebody else wrote between
@@ -46,19 +54,23 @@ const takeRounds = 5
 // error while somebody else is alive on it and ErrCurrent when there is nothing
 // to do. The hold ends with ctx at the latest; Finish must be called. Where a
 // user asked to cancel the job before it was taken, the context of the hold
-// has ended already.
+// has ended already. Notices that are still to be sent are sent first; those
+// that cannot be sent go on waiting in the record.
 func Take(ctx context.Context, store Store, req Request) (*Hold, error) {
+	if req.Since.IsZero() {
+		req.Since = wall()
+	}
 	for range takeRounds {
 		hold, err := take(ctx, store, req)
 		if !errors.Is(err, storage.ErrConflict) {
 			return hold, err
 		}
 	}
-	return nil, busy(&req)
+	return nil, busy(req.Basin, req.Scenario)
 }
 
-func busy(req *Request) error {
-	return reason.New(reason.Busy, "scenario %s of basin %s is being run by another live owner", req.Scenario, req.Basin)
+func busy(basin, scenario string) error {
+	return reason.New(reason.Busy, "scenario %s of basin %s is being run by another live owner", scenario, basin)
 }
 
 func take(ctx context.Context, store Store, req Request) (*Hold, error) {
@@ -67,8 +79,8 @@ func take(ctx context.Context, store Store, req Request) (*Hold, error) {
 		return nil, err
 	}
 	now := wall()
-	if old.live(req.Owner, now) {
-		return nil, busy(&req)
+	if old.Live(now) && old.Owner != req.Owner {
+		return nil, busy(req.Basin, req.Scenario)
 	}
 	if old.State == Completed && old.RunKey == req.RunKey && !req.Force {
 		current, err := req.Current(ctx)
@@ -80,9 +92,14 @@ func take(ctx context.Context, store Store, req Request) (*Hold, error) {
 		}
 	}
 	h := &Hold{store: store, req: req, etag: etag, record: next(old, &req, now)}
+	h.deadline = h.record.LeaseUntil
+	if err := h.Err(); err != nil {
+		return nil, err
+	}
 	if err := h.announce(ctx); err != nil {
 		return nil, err
 	}
+	h.sendOld(ctx)
 	h.start(ctx)
 	return h, nil
 }
@@ -90,26 +107,25 @@ func take(ctx context.Context, store Store, req Request) (*Hold, error) {
 // last returns the record as it is, the zero record where there is none or
 // none that can be read.
 func last(ctx context.Context, store Store, req *Request) (*Record, string, error) {
-	data, etag, err := store.Run(ctx, req.Basin, req.Scenario)
-	if errors.Is(err, storage.ErrNotFound) {
+	old, etag, err := read(ctx, store, req.Basin, req.Scenario)
+	switch {
+	case err == nil:
+		return old, etag, nil
+	case errors.Is(err, storage.ErrNotFound):
 		return &Record{}, "", nil
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("read the run record: %w", err)
-	}
-	old, err := decode(data)
-	if err != nil {
+	case etag != "":
 		req.Log.Warn("run record replaced", "why", err)
 		return &Record{}, etag, nil
 	}
-	return old, etag, nil
+	return nil, "", err
 }
 
 // next is the record of the run that follows old.
 func next(old *Record, req *Request, now time.Time) Record {
 	r := Record{JobID: req.JobID, RunKey: req.RunKey, State: Running, Step: "inputs", Attempt: 1,
 		Generation: old.Generation + 1, Owner: req.Owner, LeaseUntil: now.Add(req.Lease),
-		StartedAt: now.Truncate(time.Second), Engine: req.Engine, Metadata: req.Metadata}
+		StartedAt: now.Truncate(time.Second), Engine: req.Engine, Metadata: req.Metadata, Commit: req.Commit,
+		Notices: old.Notices, Snoozed: old.Snoozed}
 	switch {
 	case !old.same(req) || old.State == Completed:
 	case old.State == Running && old.Owner == req.Owner:
@@ -118,8 +134,9 @@ func next(old *Record, req *Request, now time.Time) Record {
 	default:
 		r.Attempt = old.Attempt + 1
 	}
-	// Who asked to stop a job meant its later attempts too.
-	r.CancelRequested = old.CancelRequested && old.JobID == req.JobID && !old.State.over()
+	if old.cancels(req) {
+		r.CancelRequested, r.CancelAt = true, old.CancelAt
+	}
 	return r
 }
 
@@ -131,9 +148,10 @@ func (h *Hold) announce(ctx context.Context) error {
 	if errors.Is(err, storage.ErrConflict) {
 		return err
 	}
-	if err != nil {
-		err = fmt.Errorf("write the run record: %w", err)
-	} else if err = h.tell(ctx, columns(&h.record)); err == nil {
+	if err == nil {
+		err = h.tell(ctx, columns(&h.record))
+	}
+	if err == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.req.Lease/3)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ func TestTakeFirst(t *testing.T) {
 		h := mustTake(t, store, request("a"))
 		want := Record{JobID: "j", RunKey: "key", State: Running, Step: "inputs", Attempt: 1, Generation: 1, Owner: "a",
 			LeaseUntil: now.Add(lease), StartedAt: now, Engine: "bundled"}
-		if got := store.record(t); got != want {
+		if got := store.record(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("record %+v\nwant   %+v", got, want)
 		}
 		for column, want := range map[string]any{"Status": "Running", "StatusDetail": "", "Progress": 0.0, "Step": "inputs",
@@ -52,7 +53,7 @@ func TestTakeBusyWhileTheOwnerLives(t *testing.T) {
 			if hold != nil || reason.Of(err) != reason.Busy {
 				t.Fatalf("a second owner: %v, %v", hold, err)
 			}
-			if after := store.record(t); after != before {
+			if after := store.record(t); !reflect.DeepEqual(after, before) {
 				t.Fatalf("being refused wrote %+v over %+v", after, before)
 			}
 		}

@@ -112,7 +112,7 @@ func (a *Azure) options() policy.ClientOptions {
 	return policy.ClientOptions{
 		Retry:            once(),
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "rsms-job"},
-		PerCallPolicies:  []policy.Policy{&a.calls},
+		PerCallPolicies:  []policy.Policy{&a.calls, asciiJSON{}},
 		PerRetryPolicies: []policy.Policy{fence{}, &a.tries},
 	}
 }

@@ -3,9 +3,9 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
@@ -30,25 +30,28 @@ func azureFailure(ctx context.Context, verb, what string, err error) error {
 	if _, ok := errors.AsType[*reason.Error](err); ok {
 		return err
 	}
-	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		return refused(verb, what, response)
-	}
+	// Asked first: what a source of tokens answered may stand in the error too.
 	if NoCredential(err) {
 		return &reason.Error{Code: reason.StorageUnavailable, Detail: "no credential to " + verb + " " + what, Err: err}
+	}
+	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return refused(verb, what, response)
 	}
 	return &reason.Error{Code: reason.StorageUnavailable, Detail: "no answer from Azure Storage to " + verb + " " + what, Err: err}
 }
 
 // NoCredential reports whether err says that no token could be had.
 func NoCredential(err error) bool {
-	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
+	if _, ok := errors.AsType[*noToken](err); ok {
 		return true
 	}
-	// The error of a chain of credentials has no exported type.
-	return err != nil && strings.Contains(err.Error(), "DefaultAzureCredential")
+	_, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
+	return ok
 }
 
-// refused maps an answer of the service.
+// refused maps an answer of the service. What is not there and what somebody
+// else has changed are known by their codes alone: a proxy in between has a
+// status 404 as well.
 func refused(verb, what string, r *azcore.ResponseError) error {
 	status, code := r.StatusCode, safeCode(r.ErrorCode)
 	if status == http.StatusAccepted { // a table transaction; the code stands in the body
@@ -58,28 +61,31 @@ func refused(verb, what string, r *azcore.ResponseError) error {
 	if code != "" {
 		named = " (" + code + ")"
 	}
-	is := func(codes ...string) bool {
-		for _, c := range codes {
-			if strings.EqualFold(c, code) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case is("QueueNotFound", "TableNotFound", "ContainerNotFound", "QueueBeingDeleted", "TableBeingDeleted", "ContainerBeingDeleted"):
+	switch code {
+	case "QueueNotFound", "TableNotFound", "ContainerNotFound":
 		return &reason.Error{Code: reason.StorageUnavailable, Err: &missing{r},
 			Detail: what + " cannot be used" + named + "; rsms-job init creates what is missing"}
-	case status == http.StatusNotFound, is("PopReceiptMismatch"):
-		return ErrNotFound
-	case status == http.StatusConflict, status == http.StatusPreconditionFailed:
-		return ErrConflict
+	case "QueueBeingDeleted", "TableBeingDeleted", "ContainerBeingDeleted":
+		return &reason.Error{Code: reason.StorageUnavailable, Err: &missing{r},
+			Detail: what + " cannot be used" + named + "; rsms-job init creates it again in a minute"}
+	case "BlobNotFound", "ResourceNotFound", "EntityNotFound", "MessageNotFound", "PopReceiptMismatch":
+		return fmt.Errorf("%s: %w", what, ErrNotFound)
+	case "EntityAlreadyExists", "UpdateConditionNotSatisfied", "ConditionNotMet", "BlobAlreadyExists":
+		return fmt.Errorf("%s: %w", what, ErrConflict)
+	case "AuthenticationFailed", "InvalidAuthenticationInfo":
+		return &reason.Error{Code: reason.StorageDenied, Err: r,
+			Detail: "Azure Storage does not know who asks to " + verb + " " + what + named + "; is the key or the token of this account, and is the clock right?"}
+	}
+	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return &reason.Error{Code: reason.StorageDenied, Err: r,
-			Detail: "no right to " + verb + " " + what + named + "; does the identity have its role?"}
-	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
+			Detail: "no right to " + verb + " " + what + named + "; does the identity have its role, and does the network of the account let it in?"}
+	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= http.StatusInternalServerError:
 		return &reason.Error{Code: reason.StorageUnavailable, Err: r,
 			Detail: "Azure Storage was too busy or broken to " + verb + " " + what + named}
+	case status == http.StatusNotFound, status == http.StatusConflict, status == http.StatusPreconditionFailed:
+		return &reason.Error{Code: reason.StorageUnavailable, Err: r,
+			Detail: "Azure Storage cannot " + verb + " " + what + " now" + named + "; is it the right endpoint, and is the thing locked or of another kind?"}
 	}
 	return &reason.Error{Code: reason.Internal, Err: r, Detail: "Azure Storage refused to " + verb + " " + what + named}
 }
@@ -107,22 +113,16 @@ func safeCode(code string) string {
 // without a code.
 func transactionFailure(r *azcore.ResponseError) (status int, code string) {
 	text := r.Error()
-	m := regexp.MustCompile(`"code"\s*:\s*"([A-Za-z]{1,64})"`).FindStringSubmatch(text)
-	if m == nil {
+	found := regexp.MustCompile(`"code"\s*:\s*"([A-Za-z]{1,64})"`).FindStringSubmatch(text)
+	if found == nil {
 		return http.StatusInternalServerError, ""
 	}
-	code = m[1]
+	code = found[1]
 	switch code {
-	case "TableNotFound", "ResourceNotFound", "EntityNotFound":
-		status = http.StatusNotFound
-	case "EntityAlreadyExists", "UpdateConditionNotSatisfied", "ConditionNotMet":
-		status = http.StatusPreconditionFailed
-	case "AuthorizationFailure", "AuthorizationPermissionMismatch", "AuthenticationFailed", "InsufficientAccountPermissions":
-		status = http.StatusForbidden
+	case "AuthorizationFailure", "AuthorizationPermissionMismatch", "InsufficientAccountPermissions":
+		return http.StatusForbidden, code
 	case "ServerBusy", "OperationTimedOut", "InternalError", "TemporarilyUnavailable":
-		status = http.StatusServiceUnavailable
-	default:
-		status = http.StatusBadRequest
+		return http.StatusServiceUnavailable, code
 	}
-	return status, code
+	return http.StatusBadRequest, code // where the code alone does not say all
 }

@@ -26,12 +26,12 @@ func plumeColumns() []string {
 
 // PlumeByTime begins the rows of a scenario in PlumeByTime.
 func (f *Folder) PlumeByTime(ctx context.Context, basin, scenario string) (RowWriter, error) {
-	return f.plume(ctx, byTimeFolder, basin, scenario, (*plume.Row).ByTimeKeys)
+	return f.plume(ctx, byTimeFolder, basin, scenario, byTimeKeys())
 }
 
 // PlumeByMile begins the rows of a scenario in PlumeByMile.
 func (f *Folder) PlumeByMile(ctx context.Context, basin, scenario string) (RowWriter, error) {
-	return f.plume(ctx, byMileFolder, basin, scenario, (*plume.Row).ByMileKeys)
+	return f.plume(ctx, byMileFolder, basin, scenario, byMileKeys())
 }
 
 // ReadPlumeByTime returns the rows of a scenario in PlumeByTime, in stored
@@ -69,21 +69,20 @@ func (f *Folder) countRows(ctx context.Context, folder, basin, scenario string) 
 	return n, nil
 }
 
-// keysOf are the keys of a row in one of the tables.
-type keysOf func(row *plume.Row, basin, scenario string) (partition, key string)
-
 // rowWriter writes one table of a scenario as CSV. No field of a row that
 // checkRow accepts needs a quote.
 type rowWriter struct {
 	pending         *pending
 	buffer          *bufio.Writer
-	keys            keysOf
+	keys            plumeKeys
 	basin, scenario string
+	open            openPartition
+	partition, key  []byte // of the row at hand
 	line            []byte
 	rows            int
 }
 
-func (f *Folder) plume(ctx context.Context, folder, basin, scenario string, keys keysOf) (RowWriter, error) {
+func (f *Folder) plume(ctx context.Context, folder, basin, scenario string, keys plumeKeys) (RowWriter, error) {
 	name, err := f.plumeName(ctx, folder, basin, scenario)
 	if err != nil {
 		return nil, err
@@ -116,8 +115,15 @@ func (w *rowWriter) Write(row plume.Row) error {
 	if row.RiverMile == 0 {
 		row.RiverMile = 0 // the sign of a negative zero would be in the key
 	}
-	partition, key := w.keys(&row, w.basin, w.scenario)
-	w.line = appendLine(w.line[:0], partition, key, &row)
+	w.partition = w.keys.partition(&row, w.partition[:0], w.basin, w.scenario)
+	w.key = w.keys.row(&row, w.key[:0])
+	if !w.open.is(w.partition) {
+		w.open.open(w.partition)
+	}
+	if err := w.open.add(w.key); err != nil {
+		return err
+	}
+	w.line = appendLine(w.line[:0], w.partition, w.key, &row)
 	if _, err := w.buffer.Write(w.line); err != nil {
 		return err
 	}
@@ -126,7 +132,7 @@ func (w *rowWriter) Write(row plume.Row) error {
 }
 
 // appendLine adds a row that checkRow accepts, with its keys, as a line of CSV.
-func appendLine(b []byte, partition, key string, row *plume.Row) []byte {
+func appendLine[T string | []byte](b []byte, partition, key T, row *plume.Row) []byte {
 	b = append(append(b, partition...), ',')
 	b = append(append(b, key...), ',')
 	b = append(append(b, row.River...), ',')

@@ -16,14 +16,16 @@ func once() policy.RetryOptions {
 	return policy.RetryOptions{MaxRetries: -1, TryTimeout: 15 * time.Second}
 }
 
-// brief is for small reads and writes that somebody waits for: about 10 s.
+// brief is for small reads and writes that somebody waits for: about 10 s where
+// the service answers that it cannot, a minute where it does not answer.
 func brief(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 4, TryTimeout: 10 * time.Second,
 		RetryDelay: 300 * time.Millisecond, MaxRetryDelay: 30 * time.Second})
 }
 
 // patient is for the inputs and the results of a run, which cost minutes or
-// hours to make again: several minutes.
+// hours to make again: several minutes, and each try as long as 256 MiB take
+// on a slow line.
 func patient(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 9, TryTimeout: 2 * time.Minute,
 		RetryDelay: 300 * time.Millisecond, MaxRetryDelay: time.Minute})

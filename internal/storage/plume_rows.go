@@ -20,7 +20,7 @@ func checkRow(row *plume.Row) error {
 			Hint: "letters A to Z, digits, blanks, dots, hyphens and underscores"}
 	case strings.TrimSpace(row.River) != row.River:
 		return fault("River", "blank at the begin or end of a river name", row.River)
-	case !finite(row.RiverMile) || row.RiverMile < 0 || len(plume.MileKey(row.RiverMile)) > len(plume.MileKey(0)):
+	case !finite(row.RiverMile) || row.RiverMile < 0 || row.RiverMile > 9999 && len(plume.MileKey(row.RiverMile)) > len(plume.MileKey(0)):
 		return fault("RiverMile", "river mile is not from 0 to 9999.9999", "")
 	case row.Branch < 1 || row.Branch > 999:
 		return fault("Branch", "branch is not from 1 to 999", "")
@@ -34,6 +34,51 @@ func checkRow(row *plume.Row) error {
 		return fault("ConcentrationMgL", "concentration is negative or not finite", "")
 	}
 	return checkJobID(row.JobID)
+}
+
+// plumeKeys makes the keys of a row in one of the plume tables; both functions
+// add to b.
+type plumeKeys struct {
+	partition func(row *plume.Row, b []byte, basin, scenario string) []byte
+	row       func(row *plume.Row, b []byte) []byte
+}
+
+func byTimeKeys() plumeKeys {
+	return plumeKeys{(*plume.Row).AppendByTimePartition, (*plume.Row).AppendByTimeRow}
+}
+
+func byMileKeys() plumeKeys {
+	return plumeKeys{(*plume.Row).AppendByMilePartition, (*plume.Row).AppendByMileRow}
+}
+
+// openPartition is the partition that is being written, with the keys of its
+// rows. It holds no more than that: a partition that is opened again later
+// begins without keys.
+type openPartition struct {
+	name string
+	rows map[string]struct{}
+}
+
+func (p *openPartition) is(name []byte) bool { return p.rows != nil && p.name == string(name) }
+
+// open begins a partition.
+func (p *openPartition) open(name []byte) {
+	p.name = string(name)
+	if p.rows == nil {
+		p.rows = map[string]struct{}{}
+	}
+	clear(p.rows)
+}
+
+// add keeps the key of one more row. It returns a fault when the partition has
+// the key already: a table would hold one row of the two.
+func (p *openPartition) add(key []byte) error {
+	if _, taken := p.rows[string(key)]; taken {
+		return &reason.Fault{Field: "RowKey", Problem: "second row with the same keys", Text: p.name + ", " + string(key),
+			Hint: "a branch has one place at a river mile and one row at a second"}
+	}
+	p.rows[string(key)] = struct{}{}
+	return nil
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"rsmsjob/internal/storage"
+	"rsmsjob/internal/storage/azurite"
 )
 
 // childVar tells the test binary that it is a child: what it does is its
@@ -22,7 +23,7 @@ const childVar = "STORAGE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	role := os.Getenv(childVar)
 	if role == "" {
-		os.Exit(m.Run())
+		os.Exit(azurite.Main(m))
 	}
 	code, err := child(role, os.Args[1], os.Args[2])
 	if err != nil {

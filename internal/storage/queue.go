@@ -2,11 +2,16 @@ package storage
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2/queueerror"
+
+	"rsmsjob/internal/reason"
 )
 
 // Queue is one queue of the account.
@@ -25,8 +30,11 @@ type QueueMessage struct {
 	InsertedAt, ExpiresAt time.Time
 }
 
-// never is a time to live without an end.
-const never = -1
+const (
+	never   = -1       // time to live without an end
+	maxText = 64 << 10 // of a message, bytes
+	maxPeek = 32       // messages
+)
 
 // Queue returns the queue of that name; it sends nothing.
 func (a *Azure) Queue(name string) *Queue {
@@ -49,6 +57,11 @@ func (q *Queue) Receive(ctx context.Context, visibility time.Duration) (*QueueMe
 	return &list[0], nil
 }
 
+// ReceiveBatch takes up to n messages, 32 at most, as Receive does.
+func (q *Queue) ReceiveBatch(ctx context.Context, n int, visibility time.Duration) ([]QueueMessage, error) {
+	return q.receive(ctx, int32(min(n, maxPeek)), visibility)
+}
+
 func (q *Queue) receive(ctx context.Context, n int32, visibility time.Duration) ([]QueueMessage, error) {
 	r, err := q.client.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: &n, VisibilityTimeout: to.Ptr(seconds(visibility))})
 	if err != nil {
@@ -68,30 +81,60 @@ func (q *Queue) receive(ctx context.Context, n int32, visibility time.Duration) 
 // receipt is not the current one or the message is gone. It is tried once: see
 // Receive.
 func (q *Queue) Update(ctx context.Context, id, receipt, text string, visibility time.Duration) (newReceipt string, err error) {
+	if err := checkReceived(receipt); err != nil {
+		return "", err
+	}
+	if err := checkText(text); err != nil {
+		return "", err
+	}
 	r, err := q.client.UpdateMessage(ctx, id, receipt, text, &azqueue.UpdateMessageOptions{VisibilityTimeout: to.Ptr(seconds(visibility))})
 	if err != nil {
-		return "", q.messageFailure(ctx, "update a message of", err)
+		return "", azureFailure(ctx, "update a message of", q.what(), err)
 	}
 	return value(r.PopReceipt), nil
 }
 
-// Delete removes a received message; ErrNotFound as in Update.
+// Delete removes a received message; ErrNotFound as in Update, and also when
+// the message was removed and the answer was lost.
 func (q *Queue) Delete(ctx context.Context, id, receipt string) error {
+	if err := checkReceived(receipt); err != nil {
+		return err
+	}
 	_, err := q.client.DeleteMessage(brief(ctx), id, receipt, nil)
-	return q.messageFailure(ctx, "delete a message of", err)
+	return azureFailure(ctx, "delete a message of", q.what(), err)
 }
 
-func (q *Queue) messageFailure(ctx context.Context, verb string, err error) error {
-	if queueerror.HasCode(err, queueerror.PopReceiptMismatch, queueerror.MessageNotFound) {
-		return ErrNotFound
+// checkReceived keeps a message that was only peeked at from being changed (C63).
+func checkReceived(receipt string) error {
+	if receipt == "" {
+		return reason.New(reason.Internal, "a message that was only looked at cannot be changed; receive it first")
 	}
-	return azureFailure(ctx, verb, q.what(), err)
+	return nil
+}
+
+// checkText returns a fault for a text that no queue can hold (C77): the
+// service speaks XML, and the client would put another character for what XML
+// does not have.
+func checkText(text string) error {
+	if len(text) > maxText {
+		return &reason.Fault{Field: "message", Problem: fmt.Sprintf("text of %d bytes is larger than the %d of a queue message", len(text), maxText)}
+	}
+	bad := strings.IndexFunc(text, func(c rune) bool {
+		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
+	})
+	if bad >= 0 || !utf8.ValidString(text) {
+		return &reason.Fault{Field: "message", Problem: "text has bytes that a queue message cannot hold", Hint: "send it as base64"}
+	}
+	return nil
 }
 
 // Send adds a message that never expires and stays hidden for a while, 0 s to
 // 7 days. The message that is returned is received: it can be updated and
 // deleted. It is tried once: a second try after a lost answer would double it.
 func (q *Queue) Send(ctx context.Context, text string, hidden time.Duration) (*QueueMessage, error) {
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
 	r, err := q.client.EnqueueMessage(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: to.Ptr(int32(never)),
 		VisibilityTimeout: to.Ptr(seconds(hidden))})
 	if err != nil {
@@ -108,7 +151,7 @@ func (q *Queue) Send(ctx context.Context, text string, hidden time.Duration) (*Q
 // Peek returns up to n messages, 32 at most, from the head of the queue and
 // leaves them as they are.
 func (q *Queue) Peek(ctx context.Context, n int) ([]QueueMessage, error) {
-	r, err := q.client.PeekMessages(brief(ctx), &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(n))})
+	r, err := q.client.PeekMessages(brief(ctx), &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(min(n, maxPeek)))})
 	if err != nil {
 		return nil, azureFailure(ctx, "look into", q.what(), err)
 	}

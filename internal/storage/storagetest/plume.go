@@ -214,9 +214,55 @@ func testPlumeAbort(t *testing.T, b Backend) {
 		if got := get(t, tab, s); !slices.Equal(got, want(tab, rows[:10])) {
 			t.Errorf("%s: %d rows after Abort, want the 10 of before", tab.name, len(got))
 		}
-		put(t, tab, s, rows)
+		// What was written and aborted is no matter of the next run, whether the
+		// store has dropped it or not.
+		if w, err = tab.open(s, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows[5:25] {
+			row.JobID = "aborted"
+			if err := w.Write(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Abort()
+		if _, err := w.Commit(); err == nil {
+			t.Errorf("%s: Commit after Abort is taken", tab.name)
+		}
+		put(t, tab, s, rows[:20])
+		if got := get(t, tab, s); !slices.Equal(got, want(tab, rows[:20])) {
+			t.Errorf("%s: %d rows after a run that followed an aborted one, or others, want 20", tab.name, len(got))
+		}
+	}
+}
+
+// A table has one row of two with the same keys, so that the second is refused.
+func testPlumeSameKeys(t *testing.T, b Backend) {
+	rows := makeRows(3)
+	for i := range rows { // one partition of both tables
+		rows[i].River, rows[i].RiverMile, rows[i].Time, rows[i].Branch = "Ohio River", 7.25, start(), 1+i
+	}
+	for _, tab := range tables() {
+		s := b.Open(t)
+		w, err := tab.open(s, t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if err := w.Write(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := rows[1]
+		again.Grid++
+		if err := w.Write(again); len(reason.Faults(err)) != 1 {
+			t.Errorf("%s: second row with the same keys: %v, want a fault", tab.name, err)
+		}
+		if n, err := w.Commit(); n != len(rows) || err != nil {
+			t.Errorf("%s: Commit: %d, %v, want %d", tab.name, n, err, len(rows))
+		}
 		if got := get(t, tab, s); !slices.Equal(got, want(tab, rows)) {
-			t.Errorf("%s: %d rows, want %d", tab.name, len(got), len(rows))
+			t.Errorf("%s: %+v", tab.name, got)
 		}
 	}
 }
@@ -273,16 +319,27 @@ func testPlumeRefusedRows(t *testing.T, b Backend) {
 	}
 }
 
-// More rows than any buffer or transaction holds.
+// C82: more rows than any buffer or transaction holds, in the order in which a
+// run writes them: time by time, place by place.
 func testPlumeManyRows(t *testing.T, b Backend) {
+	const places = 20
 	rows := makeRows(5000)
 	for i := range rows {
-		rows[i].Time = start().Add(time.Duration(i/500) * time.Hour)
+		rows[i].River, rows[i].RiverMile, rows[i].Branch = "Ohio River", float64(i%places)/8, 1+i%places
+		rows[i].Time = start().Add(time.Duration(i/places) * time.Hour)
 	}
 	for _, tab := range tables() {
+		slices.SortStableFunc(rows, func(x, y plume.Row) int {
+			a, _ := tab.keys(x)
+			b, _ := tab.keys(y)
+			return strings.Compare(a, b)
+		})
 		put(t, tab, b.Open(t), rows)
 		if got := get(t, tab, b.Open(t)); !slices.Equal(got, want(tab, rows)) {
 			t.Errorf("%s: %d rows, or others, want %d", tab.name, len(got), len(rows))
 		}
+	}
+	if byTime, byMile, err := b.Open(t).CountRows(t.Context(), "ohio", "42"); byTime != len(rows) || byMile != len(rows) || err != nil {
+		t.Errorf("CountRows: %d, %d, %v, want %d", byTime, byMile, err, len(rows))
 	}
 }

@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t testing.TB) Backend) {
 		{"PlumeRerun", testPlumeRerun},
 		{"PlumeAbort", testPlumeAbort},
 		{"PlumeRefusedRows", testPlumeRefusedRows},
+		{"PlumeSameKeys", testPlumeSameKeys},
 		{"PlumeManyRows", testPlumeManyRows},
 		{"IDs", testIDs},
 		{"ContextEnded", testContextEnded},

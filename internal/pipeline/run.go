@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"rsmsjob/internal/engine"
+	"rsmsjob/internal/plume"
+	"rsmsjob/internal/publish"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/runs"
+	"rsmsjob/internal/storage"
+	"rsmsjob/internal/workdir"
+)
+
+// run is one run of a job.
+type run struct {
+	*Job
+	ids   plume.IDs
+	set   *engine.Set
+	in    *inputs
+	hold  *runs.Hold
+	began time.Time
+	watch stopwatch
+}
+
+// owned is the run while the scenario is ours, to its recorded end.
+func (r *run) owned(ctx context.Context, force bool) (*Answer, error) {
+	defer func() {
+		if p := recover(); p != nil { // a bug: the row must not say Running until the lease ends
+			_ = r.finish(ctx, nil, reason.New(reason.Internal, "internal error; the log has the stack"), nil)
+			panic(p)
+		}
+	}()
+	if !force { // an earlier run may have been killed behind its result.json
+		if whole, err := r.whole(r.hold.Context, r.ids, r.in.key); err != nil {
+			return nil, r.finish(ctx, nil, err, nil)
+		} else if whole {
+			answer, err := r.current(ctx)
+			return answer, r.finish(ctx, answer, err, nil)
+		}
+	}
+	plan, warnings, err := r.plan(r.in)
+	if err != nil {
+		return nil, r.finish(ctx, nil, err, nil)
+	}
+	folder, err := r.folder()
+	if err != nil {
+		return nil, r.finish(ctx, nil, err, nil)
+	}
+	defer r.leave(folder)
+	answer := &Answer{Warnings: warnings}
+	if r.KeepWorkDir {
+		answer.WorkDir = folder.Path
+	}
+	logs := engineLogs(folder.Path, r.ids.JobID, r.set)
+	if err := r.work(plan, folder.Path, answer, logs); err != nil {
+		return nil, r.finish(ctx, nil, err, logs)
+	}
+	return answer, r.finish(ctx, answer, nil, nil)
+}
+
+// work runs the engines, checks what they left and publishes it.
+func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish.Blob) error {
+	// Behind the fence nothing is sent for a scenario that is no longer ours.
+	ctx := storage.Fenced(r.hold.Context, r.hold.Err)
+	for _, w := range answer.Warnings {
+		r.Log.Warn(w)
+	}
+	if err := plan.WriteInputs(dir); len(reason.Faults(err)) > 0 {
+		return reason.Wrap(reason.InvalidScenario, err, "")
+	} else if err != nil {
+		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
+	}
+	if err := r.compute(ctx, plan, dir); err != nil {
+		return err
+	}
+	found, err := check(ctx, plan, dir, func(part float64) { r.step("check", part) })
+	if err != nil {
+		return err
+	}
+	for _, w := range found.warnings {
+		r.Log.Warn(w)
+	}
+	answer.Warnings = append(answer.Warnings, found.warnings...)
+	answer.Intakes, answer.Balance = found.intakes, found.balance.Final
+	result := found.result(ctx, r.ids, plan, dir)
+	result.Marker.RunKey, result.Marker.Attempt, result.Marker.StartedAt = r.in.key, r.hold.Attempt(), r.hold.StartedAt()
+	result.Marker.Engine, result.Marker.Commit = r.set.Version(), r.Commit
+	result.Blobs = append(result.Blobs, params(r.ids, r.in, plan, r.set, answer.Warnings))
+	result.Blobs = append(result.Blobs, logs...)
+	r.step("publish", 0)
+	answer.Marker, err = publish.Publish(ctx, r.Results, r.hold.Err, time.Now, result)
+	return err
+}
+
+// compute runs the engines.
+func (r *run) compute(ctx context.Context, plan *engine.Plan, dir string) error {
+	runner := engine.Runner{Set: r.set, Check: plan.Check, StepTimeout: r.StepTimeout, Grace: r.Grace, Supervisor: r.Supervisor,
+		Env: r.EngineEnv, Log: r.Log, Progress: r.step}
+	return runner.Run(ctx, dir)
+}
+
+// weights is where each step of a run begins and ends, in percent of a run.
+var weights = map[string][2]float64{
+	"daflow": {2, 25}, "bltm": {25, 62}, "ctplt": {62, 74}, "cxplt": {74, 80}, "check": {80, 88}, "publish": {88, 100},
+}
+
+// step notes which step the run is at and which part of it is done, 0..1.
+func (r *run) step(step string, part float64) {
+	w := weights[step]
+	percent := w[0] + (w[1]-w[0])*part
+	r.watch.enter(step)
+	if r.hold != nil {
+		r.hold.Progress(step, percent)
+	}
+	r.Progress(step, percent)
+}
+
+// folder makes the folder of the run, and removes those of runs that were
+// killed.
+func (r *run) folder() (*workdir.Folder, error) {
+	for _, name := range workdir.Sweep(r.WorkDir) {
+		r.Log.Warn("folder of a run that was killed removed", "folder", name)
+	}
+	f, err := workdir.Make(r.WorkDir)
+	if err != nil {
+		return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no run folder could be made in RSMS_WORK_DIR"}
+	}
+	return f, nil
+}
+
+// leave removes the run folder, or keeps it where it is wanted.
+func (r *run) leave(f *workdir.Folder) {
+	end := f.Remove
+	if r.KeepWorkDir {
+		r.Log.Info("run folder kept", "dir", f.Path)
+		end = f.Keep
+	}
+	if err := end(); err != nil {
+		r.Log.Warn("run folder was left behind", "error", err)
+	}
+}

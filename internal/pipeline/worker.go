@@ -1,0 +1,198 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"rsmsjob/internal/lease"
+	"rsmsjob/internal/message"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/runs"
+	"rsmsjob/internal/storage"
+)
+
+// Worker takes one message from a queue and sees it to its end: deleted when
+// its work is done, handed back when it is to be tried again, moved to the
+// poison queue when it can never be done. A message whose end is not certain is
+// left alone and comes back by itself.
+type Worker struct {
+	Queue  lease.Queue
+	Poison lease.PoisonQueue
+
+	Lease      time.Duration
+	Attempts   int // deliveries that a message may have
+	RetryDelay func(attempt int) time.Duration
+	JobTimeout time.Duration
+	Patience   Patience
+	PollWait   time.Duration // how long a first message is waited for
+
+	// Job makes the job for a message; its message-related fields are set here.
+	Job func(log *slog.Logger) *Job
+	// Probe does what a worker.probe message asks for, and records it.
+	Probe func(ctx context.Context, m *message.Message, jobID string) error
+	// Run names this process in the log.
+	Run string
+	Log *slog.Logger
+}
+
+// Poisoned says that the message was moved to the poison queue, and why.
+type Poisoned struct{ Err error }
+
+func (p *Poisoned) Error() string { return "message moved to poison: " + p.Err.Error() }
+func (p *Poisoned) Unwrap() error { return p.Err }
+
+// Next takes the next message and returns its answer, nil where there is none.
+// Errors: ErrEmpty, *NoStart, *Poisoned, the cause of ctx, or what ended the run.
+func (w *Worker) Next(ctx context.Context) (*Answer, error) {
+	l, err := w.claim(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Abandon() // does nothing behind any other end
+	d := &delivery{Worker: w, lease: l, attempt: int(l.DequeueCount())}
+	d.setLog(w.Log.With("message_id", l.ID(), "run", w.Run))
+	// Who is stopped hands the message back first: the platform may leave no
+	// time for more.
+	back := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(back)
+		d.handBack(ctx)
+	})
+	answer, err := d.handle()
+	if !stop() {
+		<-back
+		return answer, context.Cause(ctx)
+	}
+	return answer, d.end(ctx, err)
+}
+
+// delivery is one message, this time it was delivered.
+type delivery struct {
+	*Worker
+	lease   *lease.Lease
+	message *message.Message // nil where it cannot be decoded
+	jobID   string
+	attempt int // deliveries so far that count
+	log     *slog.Logger
+	job     *Job
+}
+
+// setLog gives the delivery and its job a log.
+func (d *delivery) setLog(log *slog.Logger) {
+	d.log, d.job = log, d.Job(log)
+	d.job.Held, d.job.Since = d.lease.Err, d.lease.InsertedAt()
+	d.job.Attempt, d.job.Attempts = d.attempt, d.Attempts
+}
+
+// handle runs the message.
+func (d *delivery) handle() (*Answer, error) {
+	ctx := d.lease.Context()
+	d.log.Info("message claimed", "dequeue_count", d.lease.DequeueCount(), "inserted_at", d.lease.InsertedAt())
+	m, err := message.Decode([]byte(d.lease.Text()))
+	if err != nil {
+		return nil, err
+	}
+	d.message, d.jobID = m, m.Identity(d.lease.ID())
+	if m.Type == message.TypeProbe {
+		d.identify()
+		return nil, d.Probe(ctx, m, d.jobID)
+	}
+	record, err := d.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.attempt -= record.Snoozed[d.lease.ID()]
+	d.identify()
+	if d.attempt > d.Attempts {
+		return d.tooOften(ctx, record)
+	}
+	limit := d.JobTimeout
+	if m.Timeout > 0 {
+		limit = min(limit, m.Timeout)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, Overtime(limit))
+	defer cancel()
+	answer, err := d.job.Run(ctx, m, d.jobID)
+	if err == nil && answer.Current {
+		err = d.tellDuplicate(ctx, answer)
+	}
+	return answer, err
+}
+
+// Overtime is why a run ended that took longer than its limit.
+func Overtime(limit time.Duration) error {
+	return reason.New(reason.TimedOut, "the time limit of the job, %.0f s, was reached", limit.Seconds())
+}
+
+// identify puts the names of the job on every line of its log.
+func (d *delivery) identify() {
+	log := d.log.With("job_id", d.jobID, "attempt", d.attempt)
+	if d.message.Basin != "" {
+		log = log.With("riverbasin_id", d.message.Basin, "scenario_id", d.message.Scenario)
+	}
+	d.setLog(log)
+}
+
+// record is the run record of the scenario, empty where there is none.
+func (d *delivery) record(ctx context.Context) (*runs.Record, error) {
+	if d.lease.DequeueCount() <= 1 {
+		return &runs.Record{}, nil // not needed: it was never snoozed
+	}
+	record, err := runs.Read(ctx, d.job.Runs, d.message.Basin, d.message.Scenario)
+	if errors.Is(err, storage.ErrNotFound) {
+		return &runs.Record{}, nil
+	}
+	return record, err
+}
+
+// tooOften ends a message that was delivered more often than it may be: its
+// workers died. One that died behind its work is done all the same.
+func (d *delivery) tooOften(ctx context.Context, record *runs.Record) (*Answer, error) {
+	if record.State == runs.Completed && record.JobID == d.jobID {
+		d.log.Warn("the work was done by an earlier attempt that died")
+		return nil, d.tell(ctx)
+	}
+	err := reason.New(reason.MaxAttempts, "the message was delivered %d times, %d are allowed, and no attempt came to its end",
+		d.attempt, d.Attempts)
+	return nil, d.job.Fail(ctx, d.message, d.jobID, err)
+}
+
+// Fail ends a job with err without running it, so that its scenario row says
+// so. The error is err, or reason.Busy while somebody else runs the scenario.
+func (j *Job) Fail(ctx context.Context, m *message.Message, jobID string, err error) error {
+	r := j.run(m, jobID)
+	return r.fail(ctx, r.request(m), err)
+}
+
+// tellDuplicate sees that a job whose result was there already is told of: the
+// notice of the run that made it may be pending, and a job of another id has
+// one of its own.
+func (d *delivery) tellDuplicate(ctx context.Context, answer *Answer) error {
+	if d.job.Notify == nil {
+		return nil
+	}
+	if err := d.tell(ctx); err != nil {
+		return err
+	}
+	m := answer.Marker
+	if m.JobID == d.jobID {
+		return nil
+	}
+	notice := message.Done{Basin: m.Basin, Scenario: m.Scenario, JobID: d.jobID, RunKey: m.RunKey, State: string(runs.Completed),
+		Attempt: m.Attempt, StartedAt: m.StartedAt, FinishedAt: m.FinishedAt, Commit: m.Commit}
+	if err := d.job.Notify(ctx, notice.Encode()); err != nil {
+		return fmt.Errorf("%w: %w", runs.ErrNotTold, err)
+	}
+	return nil
+}
+
+// tell sends the notices that an earlier run of the scenario left behind.
+func (d *delivery) tell(ctx context.Context) error {
+	if d.job.Notify == nil {
+		return nil
+	}
+	return runs.Tell(ctx, d.job.Runs, d.message.Basin, d.message.Scenario, d.job.Notify)
+}

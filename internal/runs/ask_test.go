@@ -1,0 +1,567 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/storage"
+)
+
+func TestRead(t *testing.T) {
+	store := &memory{}
+	if r, err := Read(t.Context(), store, "ohio", "42"); r != nil || !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("no record: %v, %v", r, err)
+	}
+	store.data, store.etag = []byte(`{"State":`), 1
+	_, err := Read(t.Context(), store, "ohio", "42")
+	if want := "the run record of scenario 42 of basin ohio is not readable; the next run of the scenario replaces it"; reason.Detail(err) != want {
+		t.Errorf("unreadable: %v", err)
+	}
+	store.set(t, Record{State: Failed, JobID: "j"})
+	if r, err := Read(t.Context(), store, "ohio", "42"); err != nil || r.State != Failed || r.JobID != "j" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	store.fail = failing("Run")
+	if _, err := Read(t.Context(), store, "ohio", "42"); reason.Of(err) != reason.StorageUnavailable {
+		t.Errorf("store down: %v", err)
+	}
+}
+
+// States of a record besides those of contract section 4: of an owner who
+// lives, one who died, and what cannot be read.
+const live, lapsed, unreadable = "live", "lapsed", "unreadable"
+
+// entry is one way into the record and what it makes of a record in a state.
+// want gives the state that it leaves, with err where it refuses; "" says that
+// nothing is written.
+type entry struct {
+	name string
+	row  State // what the scenario row says
+	do   func(*testing.T, *memory) error
+	want func(from string) (to State, err error)
+}
+
+func entries() []entry {
+	busy := reason.New(reason.Busy, "")
+	// stays is for what does not change the state.
+	stays := func(from string) (State, error) {
+		switch from {
+		case "", unreadable:
+			return "", storage.ErrNotFound
+		case live, lapsed:
+			return Running, nil
+		}
+		return State(from), nil
+	}
+	becomes := func(to State, refused error) func(string) (State, error) {
+		return func(from string) (State, error) {
+			if from == live {
+				return "", refused
+			}
+			return to, nil
+		}
+	}
+	cancel := func(t *testing.T, store *memory) error {
+		_, err := Cancel(t.Context(), store, "ohio", "42", time.Now())
+		return err
+	}
+	return []entry{
+		{"Take", Queued, func(t *testing.T, store *memory) error {
+			h, err := Take(t.Context(), store, request("b"))
+			if err == nil {
+				h.stop()
+				h.done.Wait()
+			}
+			return err
+		}, func(from string) (State, error) {
+			if from == string(Completed) {
+				return "", ErrCurrent
+			}
+			return becomes(Running, busy)(from)
+		}},
+		{"Queue", Running, func(t *testing.T, store *memory) error {
+			_, err := Queue(t.Context(), store, "ohio", "42", "k", "")
+			return err
+		}, becomes(Queued, nil)},
+		{"Cancel", Completed, cancel, func(from string) (State, error) {
+			if State(from).over() {
+				return "", nil
+			}
+			return stays(from)
+		}},
+		{"Cancel of a queued row", Queued, cancel, func(from string) (State, error) {
+			if from == live || from == lapsed {
+				return Running, nil
+			}
+			return Queued, nil
+		}},
+		{"Snooze", Running, func(t *testing.T, store *memory) error {
+			return Snooze(t.Context(), store, "ohio", "42", "n")
+		}, stays},
+		{"Note", Running, func(t *testing.T, store *memory) error {
+			return Note(t.Context(), store, "ohio", "42", Record{State: Completed, Commit: "c"})
+		}, becomes(Completed, busy)},
+	}
+}
+
+// Every way into the record, from every state it may be in.
+func TestEntryPoints(t *testing.T) {
+	for _, entry := range entries() {
+		for _, from := range []string{"", unreadable, "Queued", live, lapsed, "Completed", "Failed", "Cancelled", "TimedOut"} {
+			t.Run(entry.name+" from "+from, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { entry.check(t, from) })
+			})
+		}
+	}
+}
+
+func (e entry) check(t *testing.T, from string) {
+	store := &memory{}
+	store.status(e.row)
+	old := Record{JobID: "j", RunKey: "key", State: State(from), Generation: 7, Owner: "a",
+		Notices: []string{"n"}, Snoozed: map[string]int{"m": 3}}
+	switch from {
+	case live:
+		old.State, old.LeaseUntil = Running, time.Now().Add(1)
+	case lapsed:
+		old.State, old.LeaseUntil = Running, time.Now()
+	}
+	known := from != "" && from != unreadable
+	if known {
+		store.set(t, old)
+	} else if from == unreadable {
+		store.data, store.etag = []byte("?"), 1
+	}
+	to, refused := e.want(from)
+	if err := e.do(t, store); !errors.Is(err, refused) && (reason.Of(refused) != reason.Busy || reason.Of(err) != reason.Busy) {
+		t.Fatalf("%v, want %v", err, refused)
+	}
+	if to == "" || refused != nil {
+		if len(store.written()) != 0 {
+			t.Errorf("wrote %q", store.written())
+		}
+		return
+	}
+	r := store.record(t)
+	if r.State != to {
+		t.Errorf("it is %s, want %s", r.State, to)
+	}
+	if known && (!slices.Equal(r.Notices, old.Notices) || r.Snoozed["m"] != 3) {
+		t.Errorf("what waits for others became %v and %v", r.Notices, r.Snoozed)
+	}
+	if known && e.name != "Take" && r.Generation != 7 {
+		t.Errorf("generation %d", r.Generation)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		mustFinish(t, mustTake(t, store, request("a")), Outcome{State: Failed, Reason: reason.EngineFailed, Detail: "d"})
+		store.change(t, func(r *Record) {
+			r.CancelRequested, r.CancelAt, r.Snoozed = true, new(time.Now().UTC()), map[string]int{"m": 1}
+		})
+		n := len(store.written())
+		r, err := Queue(t.Context(), store, "ohio", "42", "k", `{"by":"api"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Record{JobID: "k", State: Queued, Generation: 1, Metadata: `{"by":"api"}`, Snoozed: map[string]int{"m": 1}}
+		if got := store.record(t); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(*r, want) {
+			t.Errorf("record   %+v\nreturned %+v\nwant     %+v", got, *r, want)
+		}
+		for column, want := range map[string]any{"Status": "Queued", "Progress": 0.0, "Step": "", "StatusDetail": "", "Reason": "",
+			"JobId": "k", "FinishedAt": nil, "Attempt": 1, "EngineVersion": "bundled"} {
+			if got := store.column(column); got != want {
+				t.Errorf("column %s is %v, want %v", column, got, want)
+			}
+		}
+		if got := store.written()[n:]; !slices.Equal(got, []string{"row Queued", "record Queued"}) {
+			t.Errorf("wrote %q", got)
+		}
+		req := request("b")
+		req.JobID = "k"
+		h := mustTake(t, store, req)
+		if h.Attempt() != 1 || h.Context.Err() != nil {
+			t.Errorf("attempt %d, %v", h.Attempt(), context.Cause(h.Context))
+		}
+		// The next one waits behind it and changes nothing.
+		n = len(store.written())
+		if r, err := Queue(t.Context(), store, "ohio", "42", "l", ""); err != nil || r.State != Running || r.JobID != "k" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if got := store.written()[n:]; len(got) != 0 {
+			t.Errorf("wrote %q over a run", got)
+		}
+		mustFinish(t, h, Outcome{State: Completed})
+	})
+}
+
+// Where there is no scenario, and where the store is down, no record is made.
+func TestQueueFails(t *testing.T) {
+	store := &memory{noRow: true}
+	if r, err := Queue(t.Context(), store, "ohio", "42", "j", ""); r != nil || !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("no row: %v, %v", r, err)
+	}
+	store.noRow, store.fail = false, failing("MergeScenario")
+	if r, err := Queue(t.Context(), store, "ohio", "42", "j", ""); r != nil || reason.Of(err) != reason.StorageUnavailable {
+		t.Errorf("store down: %v, %v", r, err)
+	}
+	if store.etag != 0 {
+		t.Errorf("there is the record %s", store.data)
+	}
+}
+
+type whoKey struct{}
+
+// A worker takes the scenario after Queue has looked: its row is set right
+// again, also where it comes to its end while that is done.
+func TestQueueAgainstTake(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		t.Run(fmt.Sprint("ends ", ends), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &memory{}
+				var h *Hold
+				merges := 0
+				told, goOn, finished := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+				var once sync.Once
+				store.failWith(func(ctx context.Context, op string) error {
+					switch who := ctx.Value(whoKey{}); {
+					case who == "queue" && op == "PutRun" && h == nil:
+						h = mustTake(t, store, request("a"))
+					case who == "queue" && op == "MergeScenario":
+						if merges++; merges == 2 && ends {
+							go func() {
+								finished <- h.Finish(context.WithValue(t.Context(), whoKey{}, "owner"), Outcome{State: Completed})
+							}()
+							<-told
+						}
+					case who == "owner" && op == "PutRun":
+						once.Do(func() { close(told) })
+						<-goOn
+					}
+					return nil
+				})
+				r, err := Queue(context.WithValue(t.Context(), whoKey{}, "queue"), store, "ohio", "42", "k", "")
+				if err != nil || r.State != Running || r.JobID != "j" || merges != 2 {
+					t.Fatalf("%+v, %v, row told %d times", r, err, merges)
+				}
+				if got := store.column("Status"); got != "Running" || store.column("JobId") != "j" {
+					t.Errorf("the row says %v of %v", got, store.column("JobId"))
+				}
+				close(goOn)
+				if ends {
+					err = <-finished
+				} else {
+					err = h.Finish(t.Context(), Outcome{State: Completed})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				if got := store.column("Status"); got != "Completed" || store.record(t).State != Completed {
+					t.Errorf("the row says %v, the record %s", got, store.record(t).State)
+				}
+			})
+		})
+	}
+}
+
+func TestCancelOfALiveRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		h := mustTake(t, store, request("a"))
+		pass(lease / 4)
+		at := time.Now()
+		for range 2 { // the second changes nothing
+			r, err := Cancel(t.Context(), store, "ohio", "42", at)
+			if err != nil || r.State != Running || !r.CancelRequested || !r.CancelAt.Equal(at) || r.Owner != "a" {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+		if !until(h.Context, watchInterval+1) || reason.Of(context.Cause(h.Context)) != reason.Cancelled {
+			t.Errorf("the owner was told %v", context.Cause(h.Context))
+		}
+		pass(2 * lease) // renewals keep the flag
+		if r := store.record(t); !r.CancelRequested || !r.CancelAt.Equal(at) {
+			t.Errorf("record %+v", r)
+		}
+		mustFinish(t, h, Outcome{State: Cancelled, Reason: reason.Cancelled})
+		if r, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); err != nil || r.State != Cancelled {
+			t.Errorf("once it is over: %+v, %v", r, err)
+		}
+	})
+}
+
+// A job that waits, or whose owner died, is cancelled when it is taken; one
+// that was asked for after the cancel is not.
+func TestCancelOfAWaitingJob(t *testing.T) {
+	queue := func(t *testing.T, store *memory) {
+		if _, err := Queue(t.Context(), store, "ohio", "42", "j", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name  string
+		prep  func(*testing.T, *memory)
+		later time.Duration // from the cancel to the wish for the job
+		job   string
+		heard bool
+	}{
+		{"queued", queue, -1, "j", true},
+		{"queued, then asked for again", queue, 1, "j", false},
+		{"queued, another comes first", queue, -1, "k", false},
+		{"its owner died", func(t *testing.T, m *memory) { dead(t, m, "a"); pass(lease) }, -1, "j", true},
+		{"its owner died, asked for again", func(t *testing.T, m *memory) { dead(t, m, "a"); pass(lease) }, 1, "j", false},
+		{"no record", func(t *testing.T, m *memory) { m.status(Queued) }, -1, "k", true},
+		{"no record, asked for after it", func(t *testing.T, m *memory) { m.status(Queued) }, 1, "k", false},
+		{"an old record", func(t *testing.T, m *memory) {
+			mustFinish(t, mustTake(t, m, request("a")), Outcome{State: Failed})
+			m.status(Queued)
+		}, -1, "j", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &memory{}
+				tt.prep(t, store)
+				at := time.Now()
+				if r, err := Cancel(t.Context(), store, "ohio", "42", at); err != nil || !r.CancelRequested || r.Over() {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				pass(time.Minute)
+				req := request("b")
+				req.JobID, req.Since = tt.job, at.Add(tt.later)
+				h := mustTake(t, store, req)
+				if got := reason.Of(context.Cause(h.Context)) == reason.Cancelled; got != tt.heard {
+					t.Errorf("cancelled: %v, want %v", got, tt.heard)
+				}
+				// It is handed back and comes again: still cancelled.
+				mustFinish(t, h, Outcome{State: Queued, Reason: reason.Shutdown})
+				h = mustTake(t, store, req)
+				if got := h.Context.Err() != nil; got != tt.heard {
+					t.Errorf("cancelled at the second time: %v, want %v", got, tt.heard)
+				}
+				mustFinish(t, h, Outcome{State: Cancelled})
+				// Once that is over the next job is free.
+				req.Force = true
+				h = mustTake(t, store, req)
+				if h.Context.Err() != nil {
+					t.Error("a cancel was heard twice")
+				}
+				mustFinish(t, h, Outcome{State: Completed})
+			})
+		})
+	}
+}
+
+func TestCancelFails(t *testing.T) {
+	store := &memory{noRow: true}
+	if _, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("no row: %v", err)
+	}
+	store.noRow = false
+	for _, op := range []string{"Run", "Scenario", "PutRun"} {
+		store.status(Queued)
+		store.fail = failing(op)
+		if _, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); reason.Of(err) != reason.StorageUnavailable {
+			t.Errorf("%s fails: %v", op, err)
+		}
+	}
+	if len(store.written()) != 0 {
+		t.Errorf("wrote %q", store.written())
+	}
+}
+
+// The run that is to stop comes to its end while Cancel writes, and another
+// job is next: that one is left alone.
+func TestCancelAgainstTheEnd(t *testing.T) {
+	after := map[string]func(*testing.T, *memory) *Hold{
+		"nobody": func(*testing.T, *memory) *Hold { return nil },
+		"queued": func(t *testing.T, m *memory) *Hold { m.status(Queued); return nil },
+		"another job": func(t *testing.T, m *memory) *Hold {
+			req := request("b")
+			req.JobID, req.Force = "k", true
+			return mustTake(t, m, req)
+		},
+	}
+	for name, next := range after {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &memory{}
+				h := mustTake(t, store, request("a"))
+				var second *Hold
+				raced := false
+				store.failWith(func(_ context.Context, op string) error {
+					if op == "PutRun" && !raced {
+						raced = true
+						mustFinish(t, h, Outcome{State: Completed})
+						second = next(t, store)
+					}
+					return nil
+				})
+				r, err := Cancel(t.Context(), store, "ohio", "42", time.Now())
+				if err != nil || !raced || r.CancelRequested {
+					t.Errorf("%+v, %v", r, err)
+				}
+				if second != nil {
+					pass(2 * watchInterval)
+					if second.Context.Err() != nil {
+						t.Error("another job was cancelled")
+					}
+					mustFinish(t, second, Outcome{State: Completed})
+				}
+			})
+		})
+	}
+}
+
+// Whoever comes first, the end stands.
+func TestCancelRacesFinish(t *testing.T) {
+	for i := range 40 {
+		synctest.Test(t, func(t *testing.T) {
+			store := &memory{}
+			h := mustTake(t, store, request("a"))
+			store.failWith(func(ctx context.Context, op string) error {
+				<-time.After(time.Duration(1+(i*len(op))%5) * time.Millisecond)
+				return nil
+			})
+			var all sync.WaitGroup
+			all.Go(func() {
+				<-time.After(time.Duration(i) * time.Millisecond / 2)
+				if _, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); err != nil {
+					t.Error(err)
+				}
+			})
+			all.Go(func() { mustFinish(t, h, Outcome{State: Completed}) })
+			all.Wait()
+			if r := store.record(t); r.State != Completed || r.FinishedAt == nil || store.column("Status") != "Completed" {
+				t.Errorf("record %+v, row %v", r, store.column("Status"))
+			}
+		})
+	}
+}
+
+// C26: many messages find the scenario busy at the same time, again and again,
+// while the owner renews and reports; nothing of either is lost.
+func TestSnoozeAgainstTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		h := mustTake(t, store, request("a"))
+		store.failWith(func(ctx context.Context, op string) error {
+			if op != "MergeScenario" {
+				<-time.After(10 * time.Millisecond)
+			}
+			return nil
+		})
+		const messages, times = 16, 20
+		var all sync.WaitGroup
+		for m := range messages {
+			all.Go(func() {
+				for range times {
+					<-time.After(time.Until(time.Now().Truncate(watchInterval).Add(watchInterval))) // all at once, with the watch
+					if err := Snooze(t.Context(), store, "ohio", "42", fmt.Sprint("m", m%8)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			for i := range times {
+				h.Progress("bltm", float64(2*i))
+				<-time.After(watchInterval)
+			}
+			if _, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		pass(watchInterval)
+		r := store.record(t)
+		if err := h.Err(); err != nil || r.Owner != "a" || r.State != Running || !r.Live(time.Now()) {
+			t.Fatalf("%v, record %+v", err, r)
+		}
+		if r.Step != "bltm" || r.Progress < 36 || reason.Of(context.Cause(h.Context)) != reason.Cancelled {
+			t.Errorf("at %s %v, %v", r.Step, r.Progress, context.Cause(h.Context))
+		}
+		if err := Snooze(t.Context(), store, "ohio", "42", "other"); err != nil {
+			t.Error(err)
+		}
+		mustFinish(t, h, Outcome{State: Cancelled})
+		store.failWith(nil)
+		count := func(r Record) {
+			t.Helper()
+			for m := range 8 {
+				if got := r.Snoozed[fmt.Sprint("m", m)]; got != 2*times {
+					t.Errorf("message %d was counted %d times, want %d", m, got, 2*times)
+				}
+			}
+			if r.Snoozed["other"] != 1 {
+				t.Errorf("the last one was counted %d times", r.Snoozed["other"])
+			}
+		}
+		count(store.record(t))
+		// Its count is still needed when the message is next.
+		h = mustTake(t, store, request("b"))
+		count(store.record(t))
+		pass(lease)
+		mustFinish(t, h, Outcome{State: Completed})
+		count(store.record(t))
+	})
+}
+
+func TestNote(t *testing.T) {
+	store := &memory{}
+	given := Record{JobID: "probe", State: Completed, Commit: "c0ffee", Detail: "all well"}
+	for range 2 {
+		if err := Note(t.Context(), store, "ohio", "42", given); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := store.record(t); !reflect.DeepEqual(got, given) {
+		t.Errorf("record %+v", got)
+	}
+	if got := store.written(); !slices.Equal(got, []string{"record Completed", "record Completed"}) {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+// Whoever always comes second gives up; errors of the store pass.
+func TestAskGivesUp(t *testing.T) {
+	asks := map[string]func(*memory) error{
+		"Queue":  func(m *memory) error { _, err := Queue(t.Context(), m, "ohio", "42", "j", ""); return err },
+		"Cancel": func(m *memory) error { _, err := Cancel(t.Context(), m, "ohio", "42", time.Now()); return err },
+		"Snooze": func(m *memory) error { return Snooze(t.Context(), m, "ohio", "42", "m") },
+		"Note":   func(m *memory) error { return Note(t.Context(), m, "ohio", "42", Record{State: Completed}) },
+	}
+	for name, ask := range asks {
+		t.Run(name, func(t *testing.T) {
+			store := &memory{}
+			store.set(t, Record{State: Queued, JobID: "j"})
+			puts := 0
+			store.fail = func(_ context.Context, op string) error {
+				if op == "PutRun" {
+					puts++
+					store.change(t, func(*Record) {})
+				}
+				return nil
+			}
+			if err := ask(store); reason.Of(err) != reason.Busy || puts != rounds {
+				t.Errorf("%v after %d rounds", err, puts)
+			}
+			for _, op := range []string{"Run", "PutRun"} {
+				store.fail = failing(op)
+				if err := ask(store); reason.Of(err) != reason.StorageUnavailable {
+					t.Errorf("%s fails: %v", op, err)
+				}
+			}
+		})
+	}
+}

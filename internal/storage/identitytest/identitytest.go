@@ -1,0 +1,102 @@
+// Package identitytest gives tests an account that a program opens with a
+// managed identity: an emulator that wants tokens, an endpoint that gives them,
+// and a network on which the emulator has the account's real host names.
+// Invariant: a program with Environment and nothing else reaches these three
+// and nothing outside of this machine.
+//
+// The program must be a child process: it reads the proxy and the certificates
+// at its start. On Windows and macOS Go does not take certificates from the
+// environment.
+package identitytest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	"rsmsjob/internal/config"
+	"rsmsjob/internal/storage/azurite"
+)
+
+// Account is the account of the emulator, Suffix where the programs look for
+// it, and ClientID the only identity that the endpoint knows.
+const (
+	Account  = "devstoreaccount1"
+	Suffix   = "core.windows.net"
+	ClientID = "11111111-2222-3333-4444-555555555555"
+)
+
+// Server is the account with its endpoint and network. Any number of
+// goroutines may use it.
+type Server struct {
+	endpoint
+	network
+	environment []string
+	connection  string
+}
+
+// Start starts all of it for the time of a test. The emulator is empty.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	files, roots, err := certificates(tb.TempDir(), hosts())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text, stop, err := azurite.Start("--oauth", "basic", "--cert", files.certificate, "--key", files.key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(stop)
+	account, err := config.ParseConnection(text)
+	if err != nil {
+		tb.Fatalf("the connection string %v", err)
+	}
+	s := &Server{network: network{routes: map[string]string{}}}
+	s.endpoint.audience = "https://storage.azure.com"
+	tokens := httptest.NewServer(http.HandlerFunc(s.endpoint.serve))
+	tb.Cleanup(tokens.Close)
+	proxy := httptest.NewServer(http.HandlerFunc(s.network.serve))
+	tb.Cleanup(func() { s.network.end(); proxy.Close() })
+	s.connection = "AccountName=" + account.Account + ";AccountKey=" + account.Key.Reveal()
+	for _, service := range []struct{ name, part, address string }{{"blob", "BlobEndpoint", account.Blob},
+		{"queue", "QueueEndpoint", account.Queue}, {"table", "TableEndpoint", account.Table}} {
+		target, err := url.Parse(service.address)
+		if err != nil {
+			tb.Fatalf("the address of the %s service: %v", service.name, err)
+		}
+		s.routes[host(service.name)+":443"] = target.Host
+		s.connection += ";" + service.part + "=" + plain(tb, target, roots) + target.Path
+	}
+	s.environment = []string{"AZURE_STORAGE_ACCOUNT_NAME=" + Account, "AZURE_CLIENT_ID=" + ClientID,
+		"IDENTITY_ENDPOINT=" + tokens.URL + "/msi/token", "IDENTITY_HEADER=" + secret,
+		"HTTPS_PROXY=" + proxy.URL, "NO_PROXY=localhost", "SSL_CERT_FILE=" + files.roots}
+	return s
+}
+
+// Environment is what the program needs to find the account and its identity.
+// It names no secret of the account.
+func (s *Server) Environment() []string { return append([]string(nil), s.environment...) }
+
+// Connection is a connection string of the same account, over plain HTTP, for
+// the test itself; it works whatever the identity does.
+func (s *Server) Connection() string { return s.connection }
+
+func host(service string) string { return Account + "." + service + "." + Suffix }
+
+func hosts() []string { return []string{host("blob"), host("queue"), host("table")} }
+
+// plain serves target, which wants TLS, over HTTP. Path and headers stay as
+// they are, and so do signatures.
+func plain(tb testing.TB, target *url.URL, roots *x509.CertPool) string {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true, DisableCompression: true}
+	s := httptest.NewServer(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
+		r.Out.Host = r.In.Host
+	}})
+	tb.Cleanup(s.Close)
+	return s.URL
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rsmsjob/internal/config"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/storage"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "see whether a job could run here",
+		Long: "check sees whether a job could run with these settings: credentials, queues, tables,\n" +
+			"containers, rights, engines, disk and clock, or the folder of a folder store. It takes no\n" +
+			"message and leaves nothing behind. It prints a line each and exits with 0 when all are ok.",
+		RunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
+	}
+	settings(c.Flags())
+	c.Flags().Bool("json", false, "print one JSON document, with the settings that count")
+	return c
+}
+
+// checked is one thing that was looked at. Detail says what is there or, where
+// it is not ok, what to do.
+type checked struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	err    error  // nil where it is ok
+}
+
+func (a *app) check(c *cobra.Command) error {
+	asJSON, err := c.Flags().GetBool("json")
+	if err != nil {
+		return err
+	}
+	if err := a.configure(c, config.Need{Store: true}); err != nil {
+		return err
+	}
+	s, err := a.openStore()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	list := a.checks(c.Context(), s)
+	failed := firstFailure(list)
+	if asJSON {
+		err = a.printJSON(map[string]any{"ok": failed == nil, "checks": list, "settings": a.config.Settings()})
+	} else {
+		err = a.printChecks(list)
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (a *app) printChecks(list []checked) error {
+	t := newTable(a.stdout)
+	for _, c := range list {
+		state := "ok"
+		if !c.OK {
+			state = "FAIL"
+		}
+		t.row(state, c.Name, oneLine(c.Detail))
+	}
+	return t.flush()
+}
+
+// firstFailure is the first failed check as an error with its reason, nil where
+// all are ok.
+func firstFailure(list []checked) error {
+	failed := 0
+	var first *checked
+	for i := range list {
+		if !list[i].OK {
+			failed++
+			if first == nil {
+				first = &list[i]
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return fmt.Errorf("%d of %d checks failed, the first is %s: %w", failed, len(list), first.Name, first.err)
+}
+
+// checklist gathers checks.
+type checklist struct {
+	list []checked
+	gone error // why the store is not asked any more
+}
+
+// add makes one check. look returns what is there.
+func (l *checklist) add(name string, look func() (string, error)) {
+	detail, err := look()
+	if err != nil {
+		detail = advice(err)
+	}
+	l.list = append(l.list, checked{Name: name, OK: err == nil, Detail: detail, err: err})
+}
+
+// ask makes one check that asks the store.
+func (l *checklist) ask(name string, look func() (string, error)) {
+	if l.gone != nil {
+		l.list = append(l.list, checked{Name: name, Detail: "not tried: there was no answer from the storage", err: l.gone})
+		return
+	}
+	l.add(name, look)
+}
+
+// advice is what an error says to do.
+func advice(err error) string {
+	if e, ok := errors.AsType[*reason.Error](err); ok && e.Detail != "" {
+		return e.Detail
+	}
+	return err.Error()
+}
+
+// checks makes all checks, also behind one that fails.
+func (a *app) checks(ctx context.Context, s store) []checked {
+	l := &checklist{}
+	azure, ok := s.(*storage.Azure)
+	if ok {
+		a.checkAzure(ctx, l, azure)
+	} else {
+		l.add("folder", func() (string, error) { return a.config.StoreDir, mayWriteFolder(a.config.StoreDir) })
+	}
+	l.add("engines", a.checkEngines)
+	l.add("disk", a.checkDisk)
+	if ok {
+		l.ask("clock", func() (string, error) {
+			skew, err := azure.Clock(ctx)
+			if err != nil {
+				return "", err
+			}
+			return clockDetail(skew)
+		})
+	}
+	return l.list
+}
+
+// checkAzure looks at queues, tables, containers and the rights on them.
+func (a *app) checkAzure(ctx context.Context, l *checklist, azure *storage.Azure) {
+	queue := azure.Queue(a.config.QueueName)
+	l.add("storage", func() (string, error) {
+		err := a.patience().Start(ctx, func(ctx context.Context) error {
+			_, err := queue.Length(ctx)
+			if storage.Missing(err) {
+				return nil // that is an answer
+			}
+			return err
+		})
+		if reason.Of(err) != reason.StorageDenied {
+			l.gone = err
+		}
+		return a.account() + " answers", err
+	})
+	l.ask("queue", queueLength(ctx, queue, "RSMS_WORKER_QUEUE_NAME"))
+	l.ask("poison queue", queueLength(ctx, azure.Queue(a.config.PoisonQueue()), "RSMS_WORKER_POISON_QUEUE_NAME"))
+	if a.config.DoneQueueName != "" {
+		l.ask("done queue", queueLength(ctx, azure.Queue(a.config.DoneQueueName), "RSMS_DONE_QUEUE_NAME"))
+	}
+	l.ask("message rights", func() (string, error) { return "messages can be renewed", mayUpdate(ctx, queue) })
+	l.ask("tables and containers", func() (string, error) {
+		return "all are there and can be read", named(azure.Ready(ctx), "RSMS_..._TABLE, RSMS_..._BLOB_CONTAINER")
+	})
+	l.ask("write rights", func() (string, error) { return "results can be written", azure.MayWrite(ctx) })
+}
+
+// account names the account and how it is opened.
+func (a *app) account() string {
+	if c := a.config.Connection; c != nil {
+		return "account " + c.Account + ", by connection string,"
+	}
+	return "account " + a.config.AccountName + ", by identity,"
+}
+
+func queueLength(ctx context.Context, queue *storage.Queue, variable string) func() (string, error) {
+	return func() (string, error) {
+		n, err := queue.Length(ctx)
+		return fmt.Sprintf("%s, about %d messages", queue.Name(), n), named(err, variable)
+	}
+}
+
+// named turns what is missing into a mistake of the setting that names it.
+func named(err error, variable string) error {
+	if storage.Missing(err) {
+		return usage("%s: %s", variable, reason.Detail(err))
+	}
+	return err
+}
+
+// mayUpdate sees that messages can be renewed, which not every role allows that
+// can receive them (C47). It tries it on a message that nobody has: rights are
+// looked at first, so that any answer but a denial proves them.
+func mayUpdate(ctx context.Context, queue *storage.Queue) error {
+	_, err := queue.Update(ctx, "00000000-0000-0000-0000-000000000000", "AgAAAAMAAAAAAAAAAAAAAAAAAAA=", "", 0)
+	if errors.Is(err, storage.ErrNotFound) || reason.Of(err) == reason.Internal {
+		return nil
+	}
+	if reason.Of(err) == reason.StorageDenied {
+		return &reason.Error{Code: reason.StorageDenied, Err: err, Detail: "messages of queue " + queue.Name() +
+			" cannot be renewed; the identity needs the role Storage Queue Data Contributor on it"}
+	}
+	return named(err, "RSMS_WORKER_QUEUE_NAME")
+}
+
+// mayWriteFolder sees that files can be made in a folder store.
+func mayWriteFolder(dir string) error {
+	f, err := os.CreateTemp(dir, ".tmp-check-")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return &reason.Error{Code: reason.StorageDenied, Err: err, Detail: "no file can be made in the folder of RSMS_STORE_DIR; is it yours to write?"}
+	}
+	return nil
+}
+
+func (a *app) checkEngines() (string, error) {
+	self, err := selfPath()
+	if err != nil {
+		return "", err
+	}
+	set, err := a.engines(self)
+	if err != nil {
+		return "", err
+	}
+	return set.Name + ", sha256 " + set.Hash, nil
+}
+
+// leastFree is the free space that a run should find, bytes.
+const leastFree = 200 << 20
+
+func (a *app) checkDisk() (string, error) {
+	if err := a.checkWorkDir(); err != nil {
+		return "", err
+	}
+	dir := a.config.WorkDir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", usage("RSMS_WORK_DIR (--work-dir): %w", err)
+	}
+	free, err := freeSpace(dir)
+	if err != nil {
+		return "", usage("RSMS_WORK_DIR (--work-dir): how much is free there is not known: %w", err)
+	}
+	return diskDetail(dir, free)
+}
+
+func diskDetail(dir string, free uint64) (string, error) {
+	if free < leastFree {
+		return "", reason.New(reason.StorageUnavailable, "%d MB are free in %s, %d are wanted; make room, or set RSMS_WORK_DIR", free>>20, dir, uint64(leastFree)>>20)
+	}
+	return fmt.Sprintf("%d MB are free in %s", free>>20, dir), nil
+}
+
+// mostSkew is how far the clock may be off: leases and signatures go by it.
+const mostSkew = time.Minute
+
+// clockDetail judges how far the clock is ahead of that of the storage.
+func clockDetail(skew time.Duration) (string, error) {
+	way := "ahead of"
+	if skew < 0 {
+		way = "behind"
+	}
+	off := fmt.Sprintf("%.0f s %s that of the storage", math.Abs(skew.Seconds()), way)
+	if skew.Abs() > mostSkew {
+		return "", reason.New(reason.StorageDenied, "the clock of this machine is %s; set it: leases and signatures go by it", off)
+	}
+	return off, nil
+}
+
