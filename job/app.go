@@ -47,7 +47,8 @@ func (a *app) command() *cobra.Command {
 		return usage("%w; see %s -h", err, c.CommandPath())
 	})
 	root.Flags().AddFlagSet(run.Flags())
-	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(), superviseCommand())
+	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(), superviseCommand(),
+		a.enqueueCommand(), a.statusCommand(), a.cancelCommand(), a.poisonCommand(), a.checkCommand(), a.initCommand())
 	for _, c := range append(root.Commands(), root) {
 		if c.Args == nil {
 			c.Args = cobra.NoArgs

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -174,7 +173,7 @@ func (a *app) checkAzure(ctx context.Context, l *checklist, azure *storage.Azure
 	}
 	l.ask("message rights", func() (string, error) { return "messages can be renewed", mayUpdate(ctx, queue) })
 	l.ask("tables and containers", func() (string, error) {
-		return "all are there and can be read", named(azure.Ready(ctx), "RSMS_..._TABLE, RSMS_..._BLOB_CONTAINER")
+		return "all are there and can be read", named(azure.Ready(ctx), "RSMS_*_TABLE, RSMS_*_BLOB_CONTAINER")
 	})
 	l.ask("write rights", func() (string, error) { return "results can be written", azure.MayWrite(ctx) })
 }
@@ -197,7 +196,7 @@ func queueLength(ctx context.Context, queue *storage.Queue, variable string) fun
 // named turns what is missing into a mistake of the setting that names it.
 func named(err error, variable string) error {
 	if storage.Missing(err) {
-		return usage("%s: %s", variable, reason.Detail(err))
+		return &usageError{reason.New(reason.Of(err), "%s: %s", variable, reason.Detail(err))}
 	}
 	return err
 }
@@ -246,19 +245,15 @@ const leastFree = 200 << 20
 
 func (a *app) checkDisk() (string, error) {
 	if err := a.checkWorkDir(); err != nil {
-		return "", err
+		return "", &usageError{&reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no folder can be made in RSMS_WORK_DIR (--work-dir)"}}
 	}
 	dir := a.config.WorkDir
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", usage("RSMS_WORK_DIR (--work-dir): %w", err)
-	}
 	free, err := freeSpace(dir)
 	if err != nil {
-		return "", usage("RSMS_WORK_DIR (--work-dir): how much is free there is not known: %w", err)
+		return "", &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "it is not known how much is free in " + dir}
 	}
 	return diskDetail(dir, free)
 }

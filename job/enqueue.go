@@ -291,13 +291,9 @@ func (a *app) send(ctx context.Context, queue *storage.Queue, text string, hidde
 // tellRow sets the scenario of a message that was sent to Queued.
 func (a *app) tellRow(ctx context.Context, azure *storage.Azure, m *message.Message, sent *storage.QueueMessage) (*queuedDocument, error) {
 	d := &queuedDocument{JobID: m.Identity(sent.ID), MessageID: sent.ID, Basin: m.Basin, Scenario: m.Scenario, Queue: a.config.QueueName}
-	kept := ""
-	if len(m.Metadata) > 0 {
-		text, err := json.Marshal(m.Metadata)
-		if err != nil {
-			return nil, err
-		}
-		kept = string(text)
+	kept, err := keptMetadata(m)
+	if err != nil {
+		return nil, err
 	}
 	record, err := runs.Queue(ctx, azure, m.Basin, m.Scenario, d.JobID, kept)
 	if err != nil {
@@ -307,6 +303,15 @@ func (a *app) tellRow(ctx context.Context, azure *storage.Azure, m *message.Mess
 		d.RunningJob = record.JobID
 	}
 	return d, nil
+}
+
+// keptMetadata is the metadata of a message as the run record has it.
+func keptMetadata(m *message.Message) (string, error) {
+	if len(m.Metadata) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(m.Metadata)
+	return string(text), err
 }
 
 // show makes a message visible that was sent hidden.

@@ -13,6 +13,7 @@ import (
 // house is the list of rooms from the street down: each may import only what
 // stands below it.
 var house = []string{
+	"internal/e2e",
 	"job",
 	"internal/examples",
 	"internal/pipeline",
@@ -20,7 +21,11 @@ var house = []string{
 	"internal/engine",
 	"internal/process",
 	"internal/workdir",
+	"internal/lease",
 	"internal/runs",
+	"internal/storage/identitytest",
+	"internal/storage/faultproxy",
+	"internal/storage/azurite",
 	"internal/storage/storagetest",
 	"internal/storage",
 	"internal/config",

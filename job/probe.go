@@ -32,6 +32,10 @@ func (a *app) probe(ctx context.Context, s store, m *message.Message, jobID stri
 		}
 	}
 	record := probeRecord(list, jobID, began, time.Now())
+	var err error
+	if record.Metadata, err = keptMetadata(m); err != nil {
+		return err
+	}
 	if self, err := selfPath(); err == nil {
 		if set, err := a.engines(self); err == nil {
 			record.Engine = set.Version()

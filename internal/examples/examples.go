@@ -45,12 +45,15 @@ func Scenarios() ([]Scenario, error) {
 	return list, nil
 }
 
+// Store returns all examples, laid out as a folder store.
+func Store() (fs.FS, error) { return fs.Sub(files, "store") }
+
 // Write writes all examples into the folder store at dir, which is made where
 // it is missing. Files that are there already are left as they are; kept names
 // those that differ from the shipped ones, scenario rows by their own columns
 // only, as the job writes the others.
 func Write(dir string) (kept []string, err error) {
-	root, err := fs.Sub(files, "store")
+	root, err := Store()
 	if err != nil {
 		return nil, err
 	}

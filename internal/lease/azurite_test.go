@@ -159,6 +159,21 @@ func TestRealPoison(t *testing.T) {
 	}
 }
 
+// Without a poison queue nothing is tried for long, and nothing is lost.
+func TestRealPoisonQueueMissing(t *testing.T) {
+	q, poison := realQueues(t)
+	missing := azurite.Open(t, azurite.Connection(t), azurite.NewNames().Layout).Queue(poison.Name() + "-no")
+	send(t, q)
+	l := realClaim(t, q, missing, time.Minute)
+	started := time.Now()
+	if err := l.Poison(t.Context(), reason.InvalidBasin, "d", "j"); !storage.Missing(err) || time.Since(started) > time.Minute/2 {
+		t.Errorf("poison: %v after %v", err, time.Since(started))
+	}
+	if err := l.Release(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+}
+
 // A message that expires within the work is replaced by one that never does.
 func TestRealTimeToLive(t *testing.T) {
 	q, poison := realQueues(t)

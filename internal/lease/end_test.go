@@ -93,8 +93,8 @@ func TestReleaseWithoutAnAnswer(t *testing.T) {
 		b.queue.failWith(nil, failing(errDown, "Update"))
 		ctx, cancel := context.WithTimeout(t.Context(), firstPause/2)
 		defer cancel()
-		if err := l.Release(ctx, 0); reason.Of(err) != reason.StorageUnavailable {
-			t.Errorf("release: %v", err)
+		if err := l.Release(ctx, 0); reason.Of(err) != reason.StorageUnavailable || reason.Of(l.Err()) != reason.LeaseLost {
+			t.Errorf("release: %v, error %v", err, l.Err())
 		}
 		b.queue.failWith(nil, nil)
 		refusesToExtend(t, b, l)
@@ -113,17 +113,25 @@ func TestReleaseWithoutAnAnswer(t *testing.T) {
 		}
 	})
 	// Down until the lease runs out: nothing is sent after that.
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		l := b.claim(t)
-		b.queue.failWith(failing(errDown, "Update"), nil)
-		started := time.Now()
-		if err := l.Release(t.Context(), 0); reason.Of(err) != reason.LeaseLost || time.Since(started) > visibility+longPause {
-			t.Errorf("release: %v after %v", err, time.Since(started))
-		}
-		b.queue.failWith(nil, nil)
-		refusesToExtend(t, b, l)
-	})
+	for name, before := range map[string]func(context.Context, string) error{
+		"errors": failing(errDown, "Update"), "silent": silent("Update"),
+	} {
+		bubble(t, name, func(t *testing.T) {
+			b := newBench(t)
+			l := b.claim(t)
+			b.queue.failWith(before, nil)
+			started := time.Now()
+			err := l.Release(t.Context(), 0)
+			if took := time.Since(started); err == nil || took < visibility || took > visibility+longPause {
+				t.Errorf("release: %v after %v", err, took)
+			}
+			if name == "silent" && time.Since(started) != visibility {
+				t.Errorf("a try went on until %v", time.Since(started))
+			}
+			b.queue.failWith(nil, nil)
+			refusesToExtend(t, b, l)
+		})
+	}
 }
 
 // The receipt is lost with the answer to a renewal: the message cannot be
@@ -275,16 +283,23 @@ func TestEndWaitsForTheRenewalNotForever(t *testing.T) {
 	tests := []struct {
 		name   string
 		within time.Duration // of the caller
+		slow   time.Duration // to stop
 		took   time.Duration
 	}{
-		{"patient", time.Minute, lastAnswer},
-		{"in a hurry", 4 * time.Second, 2 * time.Second}, // the grace of Windows
+		{"patient", time.Minute, 0, lastAnswer},
+		{"in a hurry", 4 * time.Second, 0, 2 * time.Second}, // the grace of Windows
+		{"slow to stop", time.Minute, time.Second, lastAnswer + time.Second},
 	}
 	for _, tt := range tests {
 		bubble(t, tt.name, func(t *testing.T) {
 			b := newBench(t)
 			l := b.claim(t)
-			b.queue.failWith(silentOnce("Update"), nil)
+			b.queue.failWith(func(ctx context.Context, op string) error {
+				b.queue.failWith(nil, nil)
+				<-ctx.Done()
+				<-time.After(tt.slow)
+				return context.Cause(ctx)
+			}, nil)
 			pass(visibility / 3)
 			ctx, cancel := context.WithTimeout(t.Context(), tt.within)
 			defer cancel()
@@ -294,6 +309,23 @@ func TestEndWaitsForTheRenewalNotForever(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A caller that has enough is not kept.
+func TestEndInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		l := b.claim(t)
+		b.queue.failWith(silent("Update"), nil)
+		pass(visibility / 3)
+		enough := reason.New(reason.Shutdown, "enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(enough) })
+		started := time.Now()
+		if err := l.Complete(ctx); !errors.Is(err, enough) || time.Since(started) != time.Second {
+			t.Errorf("complete: %v after %v", err, time.Since(started))
+		}
+	})
 }
 
 // An ending succeeds once: the same again says nothing, another one says how

@@ -127,6 +127,17 @@ func TestClaimErrors(t *testing.T) {
 	}
 }
 
+func TestClaimOfAMessageThatSaysNotWhenItExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.queue.messages[0].ExpiresAt = time.Time{}
+		b.claim(t)
+		if n := b.queue.calls("Send"); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
 // The time to live runs while a message is held: one that would expire under
 // the work is replaced, without a moment in which somebody else can take it.
 func TestClaimOfAMessageThatExpires(t *testing.T) {
@@ -153,7 +164,12 @@ func TestClaimOfAMessageThatExpires(t *testing.T) {
 			sent := time.Now()
 			pass(time.Minute)
 			b.queue.messages[0].ExpiresAt = time.Now().Add(tt.ttl)
-			b.queue.failWith(tt.before, nil)
+			b.queue.failWith(tt.before, func(_ context.Context, op string) error {
+				if op == "Send" && b.taken(t) {
+					t.Error("somebody else took the copy at once")
+				}
+				return nil
+			})
 			l := b.claim(t)
 			b.queue.failWith(nil, nil)
 			all := b.queue.all()

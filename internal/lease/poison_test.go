@@ -115,6 +115,7 @@ func TestPoisonAgain(t *testing.T) {
 	})
 	bubble(t, "the next call", func(t *testing.T) {
 		b := newBench(t)
+		b.queue.messages[0].Text = incompressible() // no envelope tells the copy
 		l := b.claim(t)
 		b.queue.failWith(failing(errDenied, "Delete"), nil)
 		if err := l.Poison(t.Context(), reason.Internal, "d", "j"); reason.Of(err) != reason.StorageDenied {

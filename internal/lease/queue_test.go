@@ -45,7 +45,7 @@ func (q *queue) call(ctx context.Context, op string, do func() error) error {
 		return context.Cause(ctx)
 	}
 	q.mu.Lock()
-	q.messages = slices.DeleteFunc(q.messages, func(m *stored) bool { return !time.Now().Before(m.ExpiresAt) })
+	q.messages = slices.DeleteFunc(q.messages, func(m *stored) bool { return !m.ExpiresAt.IsZero() && !time.Now().Before(m.ExpiresAt) })
 	err := do()
 	if err == nil {
 		q.done = append(q.done, op)

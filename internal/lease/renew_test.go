@@ -3,12 +3,14 @@ package lease
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"rsmsjob/internal/reason"
+	"rsmsjob/internal/storage"
 )
 
 // C65: work far longer than the visibility timeout keeps the message, by a
@@ -160,6 +162,55 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// Each try has a limit, and none outlives the lease.
+func TestTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		l := b.claim(t)
+		var began, limits []time.Duration
+		started := time.Now()
+		outage := func() {
+			b.queue.failWith(func(ctx context.Context, op string) error {
+				deadline, _ := ctx.Deadline()
+				began, limits = append(began, time.Since(started)), append(limits, time.Until(deadline))
+				return silent("Update")(ctx, op)
+			}, nil)
+		}
+		outage()
+		pass(80 * time.Second)
+		b.queue.failWith(nil, nil)
+		pass(40 * time.Second) // renewed at 82 s
+		outage()
+		if !until(l.Context(), 2*visibility) {
+			t.Error("the lease goes on")
+		}
+		synctest.Wait()
+		const s = time.Second
+		if want := []time.Duration{40 * s, 59 * s, 122 * s, 141 * s, 164 * s, 195 * s}; !slices.Equal(began, want) {
+			t.Errorf("tries at %v, want %v", began, want)
+		}
+		if want := []time.Duration{15 * s, 15 * s, 15 * s, 15 * s, 15 * s, 7 * s}; !slices.Equal(limits, want) {
+			t.Errorf("they may take %v, want %v", limits, want)
+		}
+	})
+}
+
+// The lease runs from when a request was sent, not from its answer.
+func TestSlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		l := b.claim(t)
+		started := time.Now()
+		b.queue.failWith(nil, func(ctx context.Context, op string) error {
+			b.queue.failWith(failing(errDown, "Update"), nil)
+			return waitFor(ctx, 10*time.Second)
+		})
+		if !until(l.Context(), 2*visibility) || time.Since(started) != visibility/3+visibility {
+			t.Errorf("it ended after %v", time.Since(started))
+		}
+	})
+}
+
 // The context ends on the clock, not when the queue at last answers; and an
 // answer that comes then extends nothing, though its receipt counts.
 func TestLeaseEndsWhileTheQueueIsSilent(t *testing.T) {
@@ -222,15 +273,30 @@ func TestWallClockJump(t *testing.T) {
 		lostNow(t, l)
 		refusesToExtend(t, b, l)
 	})
-	bubble(t, "while a renewal is on its way", func(t *testing.T) {
+	bubble(t, "a renewal is due", func(t *testing.T) { // and its timer comes first
 		b := newBench(t)
 		l := b.claim(t)
-		b.queue.failWith(nil, func(context.Context, string) error { jump(l); return nil })
-		pass(visibility / 3)
-		b.queue.failWith(nil, nil)
-		lostNow(t, l)
-		refusesToExtend(t, b, l)
+		jump(l)
+		if err := l.extend(t.Context()); reason.Of(err) != reason.LeaseLost {
+			t.Errorf("renewal: %v", err)
+		}
+		if b.queue.calls("Update") != 1 {
+			t.Error("it was sent")
+		}
 	})
+	for name, answer := range map[string]error{"done": nil, "not found": storage.ErrNotFound} {
+		bubble(t, "while a renewal is on its way, "+name, func(t *testing.T) {
+			b := newBench(t)
+			l := b.claim(t)
+			b.queue.failWith(failingFor(1, errDown, "Update"), nil)
+			pass(visibility/3 + time.Second)
+			b.queue.failWith(func(context.Context, string) error { jump(l); return answer }, nil)
+			pass(visibility / 10)
+			b.queue.failWith(nil, nil)
+			lostNow(t, l)
+			refusesToExtend(t, b, l)
+		})
+	}
 	bubble(t, "and back", func(t *testing.T) {
 		b := newBench(t)
 		l := b.claim(t)
@@ -295,8 +361,8 @@ func TestLostAnswers(t *testing.T) {
 		b.queue.failWith(silent("Update"), nil)
 		pass(visibility / 2)
 		b.queue.failWith(nil, nil)
-		pass(visibility)
-		b.queue.remove() // and is forgotten with the next answer
+		pass(visibility / 4) // and is forgotten with the next answer
+		b.queue.remove()
 		if !until(l.Context(), visibility/3+time.Second) {
 			t.Error("the loss was not noticed")
 		}

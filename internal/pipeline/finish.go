@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
@@ -129,7 +130,7 @@ func (r *run) keepLogs(ctx context.Context, logs []publish.Blob) {
 	}
 	if r.RunLog != nil {
 		text := r.RunLog()
-		logs = append(logs, publish.Blob{Name: fmt.Sprintf("run/%s/run-%d.log", r.ids.JobID, r.hold.Attempt()),
+		logs = append(logs, publish.Blob{Name: "run/" + r.ids.JobID + "/run-" + plume.TimeKey(r.hold.StartedAt()) + ".log",
 			Write: func(w io.Writer) error { _, err := w.Write(text); return err }})
 	}
 	if err := publish.Logs(storage.Fenced(ctx, r.hold.Err), r.Results, r.hold.Err, r.ids, logs); err != nil {

@@ -362,6 +362,24 @@ func TestCancelOfAWaitingJob(t *testing.T) {
 	}
 }
 
+// A job run by hand is asked for when it is taken.
+func TestCancelBeforeARunByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		dead(t, store, "a")
+		pass(lease)
+		if _, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		h := mustTake(t, store, request("b"))
+		if h.Context.Err() != nil {
+			t.Errorf("it ended with %v", context.Cause(h.Context))
+		}
+		mustFinish(t, h, Outcome{State: Completed})
+	})
+}
+
 func TestCancelFails(t *testing.T) {
 	store := &memory{noRow: true}
 	if _, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); !errors.Is(err, storage.ErrNotFound) {

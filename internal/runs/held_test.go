@@ -58,6 +58,40 @@ func TestHeldIsLost(t *testing.T) {
 	})
 }
 
+// It is asked before each write, also for a store without a fence: the message
+// is lost while the first of two writes is on its way.
+func TestHeldIsLostBetweenWrites(t *testing.T) {
+	for _, op := range []string{"PutRun", "MergeScenario"} {
+		synctest.Test(t, func(t *testing.T) {
+			store, m := &memory{}, &fragile{}
+			req := request("a")
+			req.Held = m.held
+			h := mustTake(t, store, req)
+			n := len(store.written())
+			store.failWith(func(_ context.Context, now string) error {
+				if now == op {
+					m.lost.Store(true)
+				}
+				return nil
+			})
+			h.Progress("bltm", 50)
+			want := "record Running" // of the renewal, which tells the row next
+			if op == "PutRun" {
+				pass(2 * watchInterval)
+			} else {
+				want = "row Completed"
+				if err := h.Finish(t.Context(), Outcome{State: Completed}); !errors.Is(err, errMessageLost) {
+					t.Errorf("Finish: %v", err)
+				}
+			}
+			if got := store.written()[n:]; !slices.Equal(got, []string{want}) {
+				t.Errorf("wrote %q, want %q", got, want)
+			}
+			refusesToWrite(t, store, h)
+		})
+	}
+}
+
 func TestTakeWithoutTheMessage(t *testing.T) {
 	store, m := &memory{}, &fragile{}
 	m.lost.Store(true)

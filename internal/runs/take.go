@@ -93,9 +93,6 @@ func take(ctx context.Context, store Store, req Request) (*Hold, error) {
 	}
 	h := &Hold{store: store, req: req, etag: etag, record: next(old, &req, now)}
 	h.deadline = h.record.LeaseUntil
-	if err := h.Err(); err != nil {
-		return nil, err
-	}
 	if err := h.announce(ctx); err != nil {
 		return nil, err
 	}

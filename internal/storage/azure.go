@@ -113,7 +113,7 @@ func (a *Azure) options() policy.ClientOptions {
 		Retry:            once(),
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "rsms-job"},
 		PerCallPolicies:  []policy.Policy{&a.calls, asciiJSON{}},
-		PerRetryPolicies: []policy.Policy{fence{}, &a.tries},
+		PerRetryPolicies: []policy.Policy{fence{}, &a.tries, single{}},
 	}
 }
 

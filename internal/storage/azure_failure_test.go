@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ func azureCalls() []azureCall {
 			return err
 		}},
 		{name: "PutRun of a new one", op: faultproxy.EntityInsert, gone: table, call: func(ctx context.Context, a *storage.Azure, _ azurite.Names) error {
-			_, err := a.PutRun(ctx, "ohio", "new", []byte("{}"), "")
+			_, err := a.PutRun(ctx, "ohio", "new-"+rand.Text(), []byte("{}"), "")
 			return err
 		}},
 		{name: "Basin", op: faultproxy.BlobGet, gone: blob, call: func(ctx context.Context, a *storage.Azure, _ azurite.Names) error {

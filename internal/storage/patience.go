@@ -2,6 +2,9 @@ package storage
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -29,4 +32,25 @@ func brief(ctx context.Context) context.Context {
 func patient(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 9, TryTimeout: 2 * time.Minute,
 		RetryDelay: 300 * time.Millisecond, MaxRetryDelay: time.Minute})
+}
+
+type singleKey struct{}
+
+// unrepeated is for a GET that must not be sent twice, such as the one that
+// takes a message: see single.
+func unrepeated(ctx context.Context) context.Context {
+	return context.WithValue(ctx, singleKey{}, true)
+}
+
+// single keeps net/http from repeating a GET by itself. It does so when a
+// connection that was used before ends without an answer, since it takes every
+// GET without a body for harmless. A body that it cannot have again stops it;
+// an empty one is not sent.
+type single struct{}
+
+func (single) Do(r *policy.Request) (*http.Response, error) {
+	if r.Raw().Context().Value(singleKey{}) != nil {
+		r.Raw().Body = io.NopCloser(strings.NewReader(""))
+	}
+	return r.Next()
 }

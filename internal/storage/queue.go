@@ -63,7 +63,7 @@ func (q *Queue) ReceiveBatch(ctx context.Context, n int, visibility time.Duratio
 }
 
 func (q *Queue) receive(ctx context.Context, n int32, visibility time.Duration) ([]QueueMessage, error) {
-	r, err := q.client.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: &n, VisibilityTimeout: to.Ptr(seconds(visibility))})
+	r, err := q.client.DequeueMessages(unrepeated(ctx), &azqueue.DequeueMessagesOptions{NumberOfMessages: &n, VisibilityTimeout: to.Ptr(seconds(visibility))})
 	if err != nil {
 		return nil, azureFailure(ctx, "receive from", q.what(), err)
 	}

@@ -70,13 +70,13 @@ func (e *endpoint) Requests() []TokenRequest {
 
 // serve is an [http.HandlerFunc].
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
-	status, token := e.decide(r, time.Now())
+	status, answer := e.decide(r, time.Now())
 	if status == 0 {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(token) // an error means that the program has gone away
+	json.NewEncoder(w).Encode(answer) // an error means that the program has gone away
 }
 
 // decide enters a request into the list and answers it at a time.
@@ -101,17 +101,33 @@ func (e *endpoint) decide(r *http.Request, now time.Time) (status int, answer ma
 	if q.Status != http.StatusOK {
 		return q.Status, map[string]any{"statusCode": q.Status, "message": "no token"}
 	}
-	return q.Status, map[string]any{"access_token": token(e.audience, now), "token_type": "Bearer", "resource": q.Resource,
-		"client_id": q.ClientID, "expires_on": strconv.FormatInt(now.Add(lifetime).Unix(), 10)}
+	t := newToken(e.audience, now)
+	return q.Status, map[string]any{"access_token": t.Text, "token_type": "Bearer", "resource": q.Resource,
+		"client_id": q.ClientID, "expires_on": strconv.FormatInt(t.ExpiresOn.Unix(), 10)}
 }
 
-// token is an unsigned JSON web token.
-func token(audience string, now time.Time) string {
+// Token is one token.
+type Token struct {
+	Text      string
+	ExpiresOn time.Time
+}
+
+// Token gives a token by hand, for another way to get one than the endpoint.
+func (e *endpoint) Token() Token {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return newToken(e.audience, time.Now())
+}
+
+// newToken makes an unsigned JSON web token, which is what the emulator looks
+// into.
+func newToken(audience string, now time.Time) Token {
 	part := func(v map[string]any) string {
 		text, _ := json.Marshal(v) // strings and numbers always can
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
-	return part(map[string]any{"alg": "none", "typ": "JWT"}) + "." + part(map[string]any{"aud": audience,
+	end := now.Add(lifetime)
+	return Token{part(map[string]any{"alg": "none", "typ": "JWT"}) + "." + part(map[string]any{"aud": audience,
 		"iss": "https://sts.windows.net/00000000-0000-0000-0000-000000000000/", "appid": ClientID,
-		"iat": now.Unix(), "nbf": now.Add(-time.Minute).Unix(), "exp": now.Add(lifetime).Unix()}) + "."
+		"iat": now.Unix(), "nbf": now.Add(-time.Minute).Unix(), "exp": end.Unix()}) + ".", end}
 }

@@ -1,47 +1,87 @@
 package identitytest_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"rsmsjob/internal/reason"
-	"rsmsjob/internal/storage"
 	"rsmsjob/internal/storage/identitytest"
 )
 
-var done = attempt{Message: "hello", Name: "spill", Blobs: true}
-
-// The whole identity road, offline: managed identity by client id, three
-// services with one token.
+// The whole identity road, offline.
 func TestIdentity(t *testing.T) {
 	s := newAccount(t)
-	begin := time.Now()
-	s.run(t, func(a attempt) {
-		if d := cmp.Diff(done, a); d != "" {
-			t.Errorf("the program (-want +got):\n%s", d)
-		}
-	})
-	took := time.Since(begin)
-	requests := s.Requests()
-	for _, r := range requests {
-		if r.ClientID != identitytest.ClientID || r.Resource != "https://storage.azure.com" || r.Status != 200 {
-			t.Errorf("token request %+v", r)
-		}
+	for _, tt := range []struct {
+		name string
+		test func(*testing.T, *account)
+	}{
+		{"C40: managed identity by client id", managed},
+		{"C44: a secret in the environment is not used", secretLeft},
+		{"a token for something else", wrongAudience},
+		{"C40: an identity that is not assigned", unknownIdentity},
+		{"C50, C51: the endpoint fails at first", lateEndpoint},
+		{"C51: the endpoint hangs up at first", deadEndpoint},
+		{"C49: no network at first", lateNetwork},
+		{"workload identity", workload},
+		{"az login", azLogin},
+		{"nobody", nobody},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.test(t, s) })
 	}
-	if len(requests) != 1 {
-		t.Errorf("%d token requests, want 1 for all three services", len(requests))
-	}
-	t.Logf("%v, %d connections", took, s.Attempts())
 }
 
-func TestTokenForSomethingElseIsDenied(t *testing.T) {
-	s := newAccount(t)
+var done = attempt{Message: "hello", Name: "spill", Blobs: true}
+
+func wantDone(t *testing.T, got ...attempt) {
+	t.Helper()
+	if len(got) == 0 {
+		t.Fatal("no attempt")
+	}
+	if d := cmp.Diff(done, got[len(got)-1]); d != "" {
+		t.Errorf("the last of %d attempts (-want +got):\n%s", len(got), d)
+	}
+}
+
+// wantNoToken sees that an attempt ended for want of a token, with a hint.
+func wantNoToken(t *testing.T, a attempt, hint string) {
+	t.Helper()
+	if a.Reason != reason.StorageUnavailable || !a.NoCredential || !strings.Contains(a.Detail, hint) {
+		t.Errorf("want no token and a hint with %q, got %+v", hint, a)
+	}
+}
+
+func managed(t *testing.T, s *account) {
+	var got []attempt
+	tokens := s.run(t, 1, s.Environment(), func(a attempt) { got = append(got, a) })
+	wantDone(t, got...)
+	// One for all services.
+	if len(tokens) != 1 || tokens[0].ClientID != identitytest.ClientID || tokens[0].Resource != "https://storage.azure.com" || tokens[0].Status != http.StatusOK {
+		t.Errorf("token requests %+v", tokens)
+	}
+}
+
+func secretLeft(t *testing.T, s *account) {
+	environment := append(s.Environment(), "AZURE_TENANT_ID=00000000-0000-0000-0000-000000000000", "AZURE_CLIENT_SECRET=x",
+		"AZURE_TOKEN_CREDENTIALS=EnvironmentCredential")
+	tokens := s.run(t, 1, environment, func(a attempt) { wantDone(t, a) })
+	if len(tokens) != 1 {
+		t.Errorf("token requests %+v", tokens)
+	}
+}
+
+func wrongAudience(t *testing.T, s *account) {
 	s.Audience("https://management.azure.com")
+	defer s.Audience("https://storage.azure.com")
 	n := 0
-	s.run(t, func(a attempt) {
+	s.run(t, 2, s.Environment(), func(a attempt) {
 		if n++; a.Reason != reason.StorageDenied || a.NoCredential {
 			t.Errorf("the program: %+v", a)
 		}
@@ -51,83 +91,98 @@ func TestTokenForSomethingElseIsDenied(t *testing.T) {
 	}
 }
 
-// C49, C50, C51: the endpoint comes up late. A failed first try is not
-// remembered.
-func TestLateEndpoint(t *testing.T) {
-	s := newAccount(t)
+func unknownIdentity(t *testing.T, s *account) {
+	other := "99999999-2222-3333-4444-555555555555"
+	tokens := s.run(t, 1, append(s.Environment(), "AZURE_CLIENT_ID="+other), func(a attempt) { wantNoToken(t, a, "AZURE_CLIENT_ID; is it assigned") })
+	if len(tokens) != 1 || tokens[0].ClientID != other || tokens[0].Status != http.StatusBadRequest {
+		t.Errorf("token requests %+v", tokens)
+	}
+}
+
+// A failed first try is not remembered.
+func lateEndpoint(t *testing.T, s *account) {
 	s.Late(5)
 	var got []attempt
-	s.run(t, func(a attempt) { got = append(got, a) })
-	if len(got) != 2 {
-		t.Fatalf("%d attempts: %+v", len(got), got)
-	}
-	if a := got[0]; a.Reason != reason.StorageUnavailable || !a.NoCredential || !strings.Contains(a.Detail, "AZURE_CLIENT_ID") {
-		t.Errorf("the first attempt: %+v", a)
-	}
-	if d := cmp.Diff(done, got[1]); d != "" {
-		t.Errorf("the second attempt (-want +got):\n%s", d)
-	}
-	if n := len(s.Requests()); n != 6 {
-		t.Errorf("%d token requests", n)
+	tokens := s.run(t, 9, s.Environment(), func(a attempt) { got = append(got, a) })
+	wantDone(t, got...)
+	wantNoToken(t, got[0], "AZURE_CLIENT_ID")
+	if len(got) != 2 || len(tokens) != 6 {
+		t.Errorf("%d attempts, %d token requests, want 2 and 6", len(got), len(tokens))
 	}
 }
 
-func TestEndpointThatHangsUp(t *testing.T) {
-	s := newAccount(t)
+func deadEndpoint(t *testing.T, s *account) {
 	s.Fail()
-	var last attempt
-	s.run(t, func(a attempt) {
-		if a.Reason != "" && !a.NoCredential {
-			t.Errorf("the program: %+v", a)
-		}
-		last = a
+	defer s.Recover()
+	var got []attempt
+	s.run(t, 9, s.Environment(), func(a attempt) {
+		got = append(got, a)
 		s.Recover()
 	})
-	if d := cmp.Diff(done, last); d != "" {
-		t.Errorf("the last attempt (-want +got):\n%s", d)
-	}
+	wantDone(t, got...)
+	wantNoToken(t, got[0], "AZURE_CLIENT_ID")
 }
 
-// C49: no network at first, though the identity is there.
-func TestLateNetwork(t *testing.T) {
-	s := newAccount(t)
+func lateNetwork(t *testing.T, s *account) {
 	s.CutNetwork()
+	defer s.JoinNetwork()
+	before := s.Attempts()
 	var got []attempt
-	s.run(t, func(a attempt) {
-		got = append(got, a)
-		s.JoinNetwork()
+	s.run(t, 9, s.Environment(), func(a attempt) {
+		if got = append(got, a); len(got) == 3 {
+			s.JoinNetwork()
+		}
 	})
-	if a := got[0]; a.Reason != reason.StorageUnavailable || a.NoCredential {
+	wantDone(t, got...)
+	if a := got[0]; a.Reason != reason.StorageUnavailable || a.NoCredential || s.Attempts() == before {
 		t.Errorf("the first attempt: %+v", a)
 	}
-	if d := cmp.Diff(done, got[len(got)-1]); d != "" {
-		t.Errorf("the last attempt (-want +got):\n%s", d)
+}
+
+// A cluster's variables go before the endpoint of the machine.
+func workload(t *testing.T, s *account) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environment := append(s.Environment(), "AZURE_TENANT_ID=00000000-0000-0000-0000-000000000000", "AZURE_FEDERATED_TOKEN_FILE="+file)
+	if tokens := s.run(t, 1, environment, func(a attempt) { wantNoToken(t, a, "workload identity") }); len(tokens) != 0 {
+		t.Errorf("token requests %+v", tokens)
 	}
 }
 
-// C40: an identity that is not assigned here gets no token, and the hint says
-// which variable names it. C44: a secret that is left in the environment is not
-// used in the place of the identity.
-func TestOtherIdentities(t *testing.T) {
-	s := newAccount(t)
-	n := 0
-	s.run(t, func(a attempt) {
-		if n++; n > 1 { // the line before told the program to go on
-			if d := cmp.Diff(done, a); d != "" {
-				t.Errorf("the program (-want +got):\n%s", d)
-			}
-			return
-		}
-	}, "AZURE_TENANT_ID=00000000-0000-0000-0000-000000000000", "AZURE_CLIENT_SECRET=x", "AZURE_TOKEN_CREDENTIALS=EnvironmentCredential")
-	if got := s.Requests(); len(got) != 1 || got[0].ClientID != identitytest.ClientID {
-		t.Errorf("token requests %+v", got)
-	}
+// developer is the environment of a machine without an identity, with one
+// folder of programs.
+func developer(s *account, bin string) []string {
+	environment := slices.DeleteFunc(s.Environment(), func(v string) bool {
+		return strings.HasPrefix(v, "AZURE_CLIENT_ID=") || strings.HasPrefix(v, "IDENTITY_")
+	})
+	return append(environment, "PATH="+bin)
 }
 
-func TestNoCredential(t *testing.T) {
-	for _, err := range []error{nil, storage.ErrNotFound, reason.New(reason.StorageUnavailable, "x")} {
-		if storage.NoCredential(err) {
-			t.Errorf("NoCredential of %v", err)
-		}
+func azLogin(t *testing.T, s *account) {
+	bin := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\necho '%s'\n", s.azToken(t))
+	if err := os.WriteFile(filepath.Join(bin, "az"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.run(t, 1, developer(s, bin), func(a attempt) { wantDone(t, a) })
+}
+
+// azToken is a token as az account get-access-token prints it.
+func (s *account) azToken(t *testing.T) []byte {
+	t.Helper()
+	token := s.Token()
+	text, err := json.Marshal(map[string]any{"accessToken": token.Text, "expires_on": token.ExpiresOn.Unix(), "tokenType": "Bearer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func nobody(t *testing.T, s *account) {
+	tokens := s.run(t, 1, developer(s, t.TempDir()), func(a attempt) { wantNoToken(t, a, "az login") })
+	if len(tokens) != 0 {
+		t.Errorf("token requests %+v", tokens)
 	}
 }

@@ -73,7 +73,7 @@ func Start(tb testing.TB) *Server {
 	}
 	s.environment = []string{"AZURE_STORAGE_ACCOUNT_NAME=" + Account, "AZURE_CLIENT_ID=" + ClientID,
 		"IDENTITY_ENDPOINT=" + tokens.URL + "/msi/token", "IDENTITY_HEADER=" + secret,
-		"HTTPS_PROXY=" + proxy.URL, "NO_PROXY=localhost", "SSL_CERT_FILE=" + files.roots}
+		"HTTPS_PROXY=" + proxy.URL, "HTTP_PROXY=" + proxy.URL, "NO_PROXY=localhost", "SSL_CERT_FILE=" + files.roots}
 	return s
 }
 

@@ -17,21 +17,27 @@ import (
 	"rsmsjob/internal/storage/identitytest"
 )
 
-// childVariable tells the test binary that it is the program: its value is the
-// names of the account's things, as JSON.
+// childVariable tells the test binary that it is the program: its value is a
+// task, as JSON.
 const childVariable = "IDENTITY_TEST_CHILD"
+
+// task is what the program does: at most that many attempts.
+type task struct {
+	Names    azurite.Names
+	Attempts int
+}
 
 func TestMain(m *testing.M) {
 	text := os.Getenv(childVariable)
 	if text == "" {
 		os.Exit(m.Run())
 	}
-	var names azurite.Names
-	if err := json.Unmarshal([]byte(text), &names); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	var work task
+	err := json.Unmarshal([]byte(text), &work)
+	if err == nil {
+		err = program(work)
 	}
-	if err := program(names); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -47,19 +53,18 @@ type attempt struct {
 	NoCredential  bool
 }
 
-// program receives, lists and queries until it can or it is denied. Whoever
-// reads its lines sets the pace: it stops at the first that nobody reads.
-func program(names azurite.Names) error {
+// program receives, lists and queries until it can, or it is denied.
+func program(task task) error {
 	credential, err := storage.Identity(os.Getenv("AZURE_CLIENT_ID"))
 	if err != nil {
 		return err
 	}
-	a, err := storage.OpenIdentity(identitytest.Account, identitytest.Suffix, credential, names.Layout)
+	a, err := storage.OpenIdentity(identitytest.Account, identitytest.Suffix, credential, task.Names.Layout)
 	if err != nil {
 		return err
 	}
-	for {
-		got, err := work(context.Background(), a, names)
+	for range task.Attempts {
+		got, err := work(context.Background(), a, task.Names)
 		got.Reason, got.NoCredential = reason.Of(err), storage.NoCredential(err)
 		if err != nil {
 			got.Detail, got.Error = reason.Detail(err), err.Error()
@@ -68,9 +73,10 @@ func program(names azurite.Names) error {
 			return err
 		}
 		if got.Reason != reason.StorageUnavailable {
-			return nil
+			break
 		}
 	}
+	return nil
 }
 
 func work(ctx context.Context, a *storage.Azure, names azurite.Names) (got attempt, err error) {
@@ -93,49 +99,42 @@ func work(ctx context.Context, a *storage.Azure, names azurite.Names) (got attem
 	return got, a.Ready(ctx)
 }
 
-// account is a server with one message, one basin and one scenario.
+// account is a server with one basin and one scenario.
 type account struct {
 	*identitytest.Server
 	names azurite.Names
+	queue *storage.Queue // not by the identity
 }
 
 func newAccount(t *testing.T) *account {
 	t.Helper()
-	s := &account{identitytest.Start(t), azurite.NewNames()}
+	s := &account{Server: identitytest.Start(t), names: azurite.NewNames()}
 	a := azurite.Open(t, s.Connection(), s.names.Layout)
+	s.queue = a.Queue(s.names.Queue)
 	ctx := t.Context()
-	_, err := a.Queue(s.names.Queue).Send(ctx, "x", 0)
-	if !storage.Missing(err) {
-		t.Fatalf("send to a queue that is not there: %v", err)
-	}
-	for _, err := range []error{a.Create(ctx), a.Queue(s.names.Queue).Create(ctx), a.PutBasin(ctx, "ohio", "FLOW.IN", []byte("x")),
+	for _, err := range []error{a.Create(ctx), s.queue.Create(ctx), a.PutBasin(ctx, "ohio", "FLOW.IN", []byte("x")),
 		a.PutScenario(ctx, "ohio", "42", map[string]any{"Name": "spill"})} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.send(t)
 	return s
 }
 
-func (s *account) send(t *testing.T) {
+// run sends a message and runs the program on an environment. It gives each
+// attempt to next as it is made, and returns the requests for a token.
+func (s *account) run(t *testing.T, attempts int, environment []string, next func(attempt)) []identitytest.TokenRequest {
 	t.Helper()
-	if _, err := azurite.Open(t, s.Connection(), s.names.Layout).Queue(s.names.Queue).Send(t.Context(), "hello", 0); err != nil {
+	before := len(s.Requests())
+	if _, err := s.queue.Send(t.Context(), "hello", 0); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// run runs the program with more variables and gives each attempt to next, as
-// it is made.
-func (s *account) run(t *testing.T, next func(attempt), more ...string) {
-	t.Helper()
-	names, err := json.Marshal(s.names)
+	text, err := json.Marshal(task{s.names, attempts})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), os.Args[0])
-	c.Env = append(append([]string{childVariable + "=" + string(names), "GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH")},
-		s.Environment()...), more...)
+	c.Env = append([]string{childVariable + "=" + string(text), "GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH")}, environment...)
 	c.Stderr = t.Output()
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -154,4 +153,5 @@ func (s *account) run(t *testing.T, next func(attempt), more ...string) {
 	if err := c.Wait(); err != nil {
 		t.Errorf("the program ends with %v", err)
 	}
+	return s.Requests()[before:]
 }
