@@ -4,7 +4,7 @@ VERSION ?= $(shell cat VERSION)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: help build demo test lint bench fuzz clean
+.PHONY: help build demo up down test lint bench fuzz clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -14,6 +14,12 @@ build: ## build bin/rsms-job
 
 demo: build ## build, then run the shipped example into ./rsms-demo
 	bin/rsms-job demo rsms-demo
+
+up: build ## start a local storage emulator with the examples in it
+	scripts/up.sh
+
+down: ## stop the emulator and remove what is in it
+	scripts/down.sh
 
 test: ## run every test, with the race detector where there is a C compiler
 	scripts/test.sh

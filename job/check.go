@@ -280,4 +280,3 @@ func clockDetail(skew time.Duration) (string, error) {
 	}
 	return off, nil
 }
-

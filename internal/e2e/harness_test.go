@@ -73,7 +73,13 @@ const (
 // poll asks until something is so, and ends the test when it never is.
 func poll(tb testing.TB, what string, so func() bool) {
 	tb.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
+	pollEvery(tb, 10*time.Millisecond, what, so)
+}
+
+// pollEvery is poll for what is dear to ask, such as the emulator.
+func pollEvery(tb testing.TB, pause time.Duration, what string, so func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); !so(); <-tick.C {
 		if time.Now().After(deadline) {
@@ -114,7 +120,13 @@ type world struct {
 // newWorld makes one. More settings win over those of the harness.
 func newWorld(tb testing.TB, settings ...string) *world {
 	tb.Helper()
-	names, connection := azurite.NewNames(), azurite.Connection(tb)
+	return newWorldIn(tb, azurite.Connection(tb), settings...)
+}
+
+// newWorldIn is newWorld in the account of a connection string.
+func newWorldIn(tb testing.TB, connection string, settings ...string) *world {
+	tb.Helper()
+	names := azurite.NewNames()
 	w := &world{TB: tb, names: names, store: azurite.Open(tb, connection, names.Layout), work: tb.TempDir()}
 	w.queue, w.poison, w.done = w.store.Queue(names.Queue), w.store.Queue(names.Poison), w.store.Queue(names.Done)
 	w.settings = append(names.Environment(connection), "PATH="+os.Getenv("PATH"), "SystemRoot="+os.Getenv("SystemRoot"), "RSMS_WORK_DIR="+w.work,
@@ -354,7 +366,7 @@ func (w *world) drain(settings ...string) []*worker {
 	var all []*worker
 	for {
 		left := 0
-		poll(w, "a message is visible or the queue is empty", func() bool {
+		pollEvery(w, 100*time.Millisecond, "a message is visible or the queue is empty", func() bool {
 			left = w.length(w.queue)
 			return left == 0 || w.visible()
 		})
@@ -506,4 +518,15 @@ func reference(tb testing.TB, more map[string]any) map[string]string {
 func sum(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
+}
+
+// removeRunFolder removes what a job left under run/, which stays by design.
+func (w *world) removeRunFolder(scenario, job string) error {
+	names, err := w.store.ListResults(w.Context(), basin, scenario)
+	for _, name := range names {
+		if err == nil && strings.HasPrefix(name, "run/"+job+"/") {
+			err = w.store.RemoveResult(w.Context(), basin, scenario, name)
+		}
+	}
+	return err
 }

@@ -24,7 +24,8 @@ func (d *delivery) handBack(ctx context.Context) {
 // end sees the message to the end that the error of its run asks for, and
 // returns what is to be reported.
 func (d *delivery) end(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(d.job.Grace, d.Lease/2))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), max(d.job.Grace, d.Lease/2),
+		reason.New(reason.StorageUnavailable, "the queue did not take the end of the message in time"))
 	defer cancel()
 	code := reason.Of(err)
 	switch {
@@ -110,14 +111,16 @@ func (d *delivery) poison(ctx context.Context, err error) error {
 			d.log.Error("the done-notice could not be sent", "error", untold)
 		}
 	}
-	if moved := d.lease.Poison(ctx, reason.Of(err), reason.Detail(err), d.jobID); moved != nil {
-		d.log.Error("the message was not moved to poison and comes back when its lease ends", "error", moved)
-		if reason.Of(moved) == reason.LeaseLost {
-			return moved
-		}
-		return err
+	moved := d.lease.Poison(ctx, reason.Of(err), reason.Detail(err), d.jobID)
+	if moved == nil {
+		return &Poisoned{err}
 	}
-	return &Poisoned{err}
+	d.log.Error("the message was not moved to poison and comes back when its lease ends", "error", moved)
+	if reason.Of(moved) == reason.LeaseLost {
+		return moved
+	}
+	// That counts: the job has not failed for good before the message is put aside.
+	return errors.Join(reason.Wrap(reason.StorageUnavailable, moved, "the message was not moved to the poison queue"), err)
 }
 
 // tellFailed sees that a job that failed for good is told of. Where it has a

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"rsmsjob/internal/message"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
@@ -114,6 +115,24 @@ func (r *run) fail(ctx context.Context, request runs.Request, err error) error {
 	}
 	r.hold = hold
 	return r.finish(ctx, nil, err, nil)
+}
+
+// tellDuplicate sees that a job whose result was there already, so that it had
+// no run to record, is told of: the notice of the run that made the result may
+// be pending, and a job of another id has one of its own.
+func (r *run) tellDuplicate(ctx context.Context, m *publish.Marker) error {
+	if r.Notify == nil {
+		return nil
+	}
+	if err := runs.Tell(ctx, r.Runs, m.Basin, m.Scenario, r.Notify); err != nil || m.JobID == r.ids.JobID {
+		return err
+	}
+	notice := message.Done{Basin: m.Basin, Scenario: m.Scenario, JobID: r.ids.JobID, RunKey: m.RunKey, State: string(runs.Completed),
+		Attempt: m.Attempt, StartedAt: m.StartedAt, FinishedAt: m.FinishedAt, Commit: m.Commit}
+	if err := r.Notify(ctx, notice.Encode()); err != nil {
+		return fmt.Errorf("%w: %w", runs.ErrNotTold, reason.Wrap(reason.StorageUnavailable, err, "the queue of RSMS_DONE_QUEUE_NAME took no done-notice"))
+	}
+	return nil
 }
 
 // keepLogs publishes what the engines said in a run that has no result, and the

@@ -98,11 +98,15 @@ type Answer struct {
 // Run runs the message under the given job id. Errors carry a reason.
 func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answer, error) {
 	r := j.run(m, jobID)
+	r.sweep() // also where there is nothing else to do
 	answer, err := r.take(ctx, m)
-	if errors.Is(err, runs.ErrCurrent) {
-		return r.current(ctx)
+	if !errors.Is(err, runs.ErrCurrent) {
+		return answer, err
 	}
-	return answer, err
+	if answer, err = r.current(ctx); err != nil {
+		return nil, err
+	}
+	return answer, r.tellDuplicate(ctx, answer.Marker)
 }
 
 func (j *Job) run(m *message.Message, jobID string) *run {

@@ -117,12 +117,15 @@ func (r *run) step(step string, part float64) {
 	r.Progress(step, percent)
 }
 
-// folder makes the folder of the run, and removes those of runs that were
-// killed.
-func (r *run) folder() (*workdir.Folder, error) {
+// sweep removes the folders of runs that were killed.
+func (r *run) sweep() {
 	for _, name := range workdir.Sweep(r.WorkDir) {
 		r.Log.Warn("folder of a run that was killed removed", "folder", name)
 	}
+}
+
+// folder makes the folder of the run.
+func (r *run) folder() (*workdir.Folder, error) {
 	f, err := workdir.Make(r.WorkDir)
 	if err != nil {
 		return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no run folder could be made in RSMS_WORK_DIR"}

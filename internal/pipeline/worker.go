@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -115,11 +114,7 @@ func (d *delivery) handle() (*Answer, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, Overtime(limit))
 	defer cancel()
-	answer, err := d.job.Run(ctx, m, d.jobID)
-	if err == nil && answer.Current {
-		err = d.tellDuplicate(ctx, answer)
-	}
-	return answer, err
+	return d.job.Run(ctx, m, d.jobID)
 }
 
 // Overtime is why a run ended that took longer than its limit.
@@ -167,32 +162,7 @@ func (j *Job) Fail(ctx context.Context, m *message.Message, jobID string, err er
 	return r.fail(ctx, r.request(m), err)
 }
 
-// tellDuplicate sees that a job whose result was there already is told of: the
-// notice of the run that made it may be pending, and a job of another id has
-// one of its own.
-func (d *delivery) tellDuplicate(ctx context.Context, answer *Answer) error {
-	if d.job.Notify == nil {
-		return nil
-	}
-	if err := d.tell(ctx); err != nil {
-		return err
-	}
-	m := answer.Marker
-	if m.JobID == d.jobID {
-		return nil
-	}
-	notice := message.Done{Basin: m.Basin, Scenario: m.Scenario, JobID: d.jobID, RunKey: m.RunKey, State: string(runs.Completed),
-		Attempt: m.Attempt, StartedAt: m.StartedAt, FinishedAt: m.FinishedAt, Commit: m.Commit}
-	if err := d.job.Notify(ctx, notice.Encode()); err != nil {
-		return fmt.Errorf("%w: %w", runs.ErrNotTold, err)
-	}
-	return nil
-}
-
 // tell sends the notices that an earlier run of the scenario left behind.
 func (d *delivery) tell(ctx context.Context) error {
-	if d.job.Notify == nil {
-		return nil
-	}
 	return runs.Tell(ctx, d.job.Runs, d.message.Basin, d.message.Scenario, d.job.Notify)
 }
