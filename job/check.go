@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rsmsjob/internal/config"
+	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
 )
@@ -161,7 +162,9 @@ func (a *app) checkAzure(ctx context.Context, l *checklist, azure *storage.Azure
 			}
 			return err
 		})
-		if reason.Of(err) != reason.StorageDenied {
+		if reason.Of(err) == reason.StorageUnavailable {
+			err = &pipeline.NoStart{Err: &reason.Error{Code: reason.StorageUnavailable, Err: err,
+				Detail: reason.Detail(err) + "; is the account right, and can it be reached from here?"}}
 			l.gone = err
 		}
 		return a.account() + " answers", err
@@ -193,12 +196,18 @@ func queueLength(ctx context.Context, queue *storage.Queue, variable string) fun
 	}
 }
 
-// named turns what is missing into a mistake of the setting that names it.
+// named turns what is missing into a mistake of the setting that names it, ""
+// for one that is not known. The answer of the service is left out: the queue,
+// table or container is not there, and that is all it says.
 func named(err error, variable string) error {
-	if storage.Missing(err) {
-		return &usageError{reason.New(reason.Of(err), "%s: %s", variable, reason.Detail(err))}
+	if !storage.Missing(err) {
+		return err
 	}
-	return err
+	detail := reason.Detail(err)
+	if variable != "" {
+		detail = variable + ": " + detail
+	}
+	return &usageError{reason.New(reason.Of(err), "%s", detail)}
 }
 
 // mayUpdate sees that messages can be renewed, which not every role allows that
@@ -210,8 +219,8 @@ func mayUpdate(ctx context.Context, queue *storage.Queue) error {
 		return nil
 	}
 	if reason.Of(err) == reason.StorageDenied {
-		return &reason.Error{Code: reason.StorageDenied, Err: err, Detail: "messages of queue " + queue.Name() +
-			" cannot be renewed; the identity needs the role Storage Queue Data Contributor on it"}
+		return &reason.Error{Code: reason.StorageDenied, Err: err,
+			Detail: reason.Detail(err) + "; an identity needs the role Storage Queue Data Contributor for it"}
 	}
 	return named(err, "RSMS_WORKER_QUEUE_NAME")
 }

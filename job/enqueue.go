@@ -210,7 +210,7 @@ func (a *app) first(ctx context.Context, s store, try func(ctx context.Context) 
 	case !ok:
 		return err
 	case storage.Missing(err):
-		return &usageError{none.Err}
+		return named(err, "")
 	}
 	switch reason.Of(none.Err) {
 	case reason.StorageUnavailable, reason.StorageDenied:
@@ -236,7 +236,7 @@ func scenarioError(basin, scenario string, err error) error {
 	}
 	for _, f := range reason.Faults(err) {
 		if f.Field == "riverbasin_id" || f.Field == "scenario_id" {
-			return usage("BASIN SCENARIO: %w", err)
+			return usage("BASIN SCENARIO: %w", f)
 		}
 	}
 	if len(reason.Faults(err)) > 0 {
@@ -281,7 +281,7 @@ func (a *app) send(ctx context.Context, queue *storage.Queue, text string, hidde
 	case err == nil:
 		return sent, nil
 	case storage.Missing(err):
-		return nil, usage("RSMS_WORKER_QUEUE_NAME: %w", err)
+		return nil, named(err, "RSMS_WORKER_QUEUE_NAME")
 	case ctx.Err() != nil, reason.Of(err) == reason.StorageUnavailable:
 		return nil, fmt.Errorf("the message may be on queue %s or not; look with rsms-job status in a minute before you send it again: %w", queue.Name(), err)
 	}

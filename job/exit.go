@@ -89,5 +89,9 @@ func (a *app) report(err error, code int) {
 		fmt.Fprintf(a.stderr, "rsms-job: %v\n", err)
 		return
 	}
-	a.log.Error(err.Error(), "reason", string(reason.Of(err)), "exit", code)
+	log := a.log
+	if a.ofJob != nil {
+		log = a.ofJob
+	}
+	log.Error(err.Error(), "reason", string(reason.Of(err)), "exit", code)
 }

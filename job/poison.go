@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -78,9 +79,17 @@ func (a *app) openPoison(c *cobra.Command) (open *storage.Azure, queue *poisonQu
 		return nil, nil, err
 	}
 	queue = &poisonQueue{Queue: open.Queue(a.config.PoisonQueue()), log: a.log}
-	err = a.first(c.Context(), open, queue.measure)
-	if storage.Missing(err) {
-		err = usage("RSMS_WORKER_POISON_QUEUE_NAME: %w", err)
+	var missing error
+	err = a.first(c.Context(), open, func(ctx context.Context) error {
+		err := queue.measure(ctx)
+		if storage.Missing(err) {
+			missing = named(err, "RSMS_WORKER_POISON_QUEUE_NAME")
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		err = missing
 	}
 	if err != nil {
 		open.Close()

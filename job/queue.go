@@ -43,7 +43,7 @@ func (a *app) runQueue(c *cobra.Command) error {
 			break
 		}
 		if first == nil {
-			first = err
+			first, a.ofJob = err, a.progress.log
 		}
 		if _, gone := errors.AsType[*pipeline.NoStart](err); gone || c.Context().Err() != nil {
 			break

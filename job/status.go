@@ -141,7 +141,7 @@ func (s *standing) end() error {
 		return reason.New(reason.TimedOut, "%s reached its time limit", what)
 	case runs.Failed:
 		code := s.Reason
-		if code == "" || code.Transient() { // nobody tries it again
+		if exitCode(reason.New(code, "")) != exitFailed { // nobody tries it again
 			code = reason.MaxAttempts
 		}
 		return reason.New(code, "%s failed: %s", what, s.Reason)

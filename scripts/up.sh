@@ -9,6 +9,13 @@ home=.cache/emulator
 log=$home/log
 script=scripts/azurite/node_modules/azurite/dist/src/azurite.js
 
+# One at a time, where the system has flock.
+mkdir -p .cache
+exec 9>.cache/up.lock
+if command -v flock >/dev/null; then
+	flock 9
+fi
+
 running() {
 	[ -f $home/pid ] && ps -o args= -p "$(cat $home/pid)" 2>/dev/null | grep -q azurite
 }
@@ -36,7 +43,7 @@ start() {
 	nohup node $script --silent --disableTelemetry --skipApiVersionCheck --location $home/data \
 		--blobHost 127.0.0.1 --queueHost 127.0.0.1 --tableHost 127.0.0.1 \
 		--blobPort "${ports[0]}" --queuePort "${ports[1]}" --tablePort "${ports[2]}" \
-		>$log 2>&1 </dev/null &
+		>$log 2>&1 </dev/null 9>&- &
 	echo $! >$home/pid
 	for _ in $(seq 150); do
 		if [ -n "$(where Blob)" ] && [ -n "$(where Queue)" ] && [ -n "$(where Table)" ]; then

@@ -63,11 +63,16 @@ func run(m *testing.M) int {
 const testCommit = "c0ffee0000000000000000000000000000000000"
 
 const (
-	// lease is the shortest that the program takes.
-	lease = 3 * time.Second
+	// lease is that of workers which will fall silent: long enough for a busy
+	// machine, short enough to be waited for.
+	lease = 5 * time.Second
+	// longLease is for workers that must not lose it however busy the machine is.
+	longLease = "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=60"
 	// patience is how long a test waits for what must happen.
 	patience = 60 * time.Second
-	basin    = "tiny"
+	// slow is the pause between two questions that are dear to ask.
+	slow  = 100 * time.Millisecond
+	basin = "tiny"
 )
 
 // poll asks until something is so, and ends the test when it never is.
@@ -358,22 +363,22 @@ func (k *worker) said(msg string) map[string]any {
 	return found
 }
 
-// drain runs workers until the queue is empty, each when it finds a message,
-// and returns them. A worker may find the scenario busy while the run record
+// drain runs workers with the long lease until the queue is empty, each when it
+// finds a message, and returns them. A worker may find the scenario busy while the run record
 // of a dead one is still believed.
 func (w *world) drain(settings ...string) []*worker {
 	w.Helper()
 	var all []*worker
 	for {
 		left := 0
-		pollEvery(w, 100*time.Millisecond, "a message is visible or the queue is empty", func() bool {
+		pollEvery(w, slow, "a message is visible or the queue is empty", func() bool {
 			left = w.length(w.queue)
 			return left == 0 || w.visible()
 		})
 		if left == 0 {
 			return all
 		}
-		k := w.run(settings...)
+		k := w.run(append([]string{longLease}, settings...)...)
 		all = append(all, k)
 		if code := k.wait(); code != 0 && code != 14 {
 			w.Fatalf("worker %d exits %d", len(all), code)

@@ -35,7 +35,7 @@ func TestDoneNotices(t *testing.T) {
 				w.Errorf("told of an attempt: %+v", all)
 			}
 			w.run().exits(0)
-		}, message.Done{State: "Completed", Attempt: 1}}, // with another engine it is other work
+		}, message.Done{State: "Completed", Attempt: 2}},
 		{"failed", func(w *world) {
 			w.scenario("s1", map[string]any{"SpillMassKg": -1.0})
 			w.send(order("s1"))

@@ -91,7 +91,7 @@ func TestNoAnswer(t *testing.T) {
 // A slow storage is none that is away.
 func TestSlowAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=10")
+	w := newWorld(t, "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=10", "RSMS_SHUTDOWN_GRACE_SEC=20")
 	w.scenario("s1", nil)
 	w.send(order("s1"))
 	p := w.proxy()

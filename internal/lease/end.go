@@ -38,10 +38,10 @@ const (
 // lease ends in any case.
 func (l *Lease) end(ctx context.Context, how ending, do func() error) error {
 	l.halt(ctx)
-	l.turn.Lock()
-	defer l.turn.Unlock()
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
 	defer l.over()
-	switch l.ended { // written under turn
+	switch l.ended { // changed in turn
 	case "":
 	case how:
 		return nil
@@ -218,8 +218,8 @@ func (l *Lease) sendOnce(ctx context.Context, text string) error {
 func (l *Lease) Abandon() {
 	l.cut()
 	<-l.renewed
-	l.turn.Lock()
-	defer l.turn.Unlock()
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
 	l.over()
 	l.mu.Lock()
 	defer l.mu.Unlock()

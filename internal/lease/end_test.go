@@ -287,7 +287,10 @@ func TestEndRace(t *testing.T) {
 			b := newBench(t)
 			l := b.claim(t)
 			pass(visibility/3 - time.Nanosecond)
-			var errs [4]error
+			slow := func(ctx context.Context, _ string) error { return waitFor(ctx, time.Millisecond) }
+			b.queue.failWith(slow, nil)
+			b.poison.failWith(slow, nil)
+			var errs [3]error
 			var all sync.WaitGroup
 			for i, end := range []func() error{
 				func() error { return l.Complete(t.Context()) },

@@ -67,8 +67,8 @@ type Lease struct {
 	unwatch   context.CancelFunc // ends the watch of the clock
 	watched   <-chan struct{}    // closed when it is over
 
-	turn   sync.Mutex // held by the one who ends the lease
-	copied bool       // the poison queue has the message; under turn
+	turn   chan struct{} // full while somebody ends the lease
+	copied bool          // the poison queue has the message; changed in turn
 
 	// mu is never held while the queue works, so that Err answers at once
 	// however slow the queue is.

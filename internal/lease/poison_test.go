@@ -123,7 +123,7 @@ func TestPoisonAgain(t *testing.T) {
 		}
 		b.queue.failWith(nil, nil)
 		if err := l.Poison(t.Context(), reason.Internal, "d", "j"); err != nil || len(b.poison.all()) != 1 || len(b.queue.all()) != 0 {
-			t.Errorf("poison: %v, %+v", err, b.poison.all())
+			t.Errorf("poison: %v; %d copies, %d left", err, len(b.poison.all()), len(b.queue.all()))
 		}
 	})
 	bubble(t, "released instead", func(t *testing.T) {

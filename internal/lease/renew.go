@@ -25,6 +25,7 @@ func (l *Lease) start(ctx context.Context) {
 	renewing, quit := context.WithCancel(requests)
 	watching, unwatch := context.WithCancel(kept)
 	l.cut, l.quit, l.unwatch = cut, quit, unwatch
+	l.turn = make(chan struct{}, 1)
 	l.renewed = l.goes(func() { l.renew(renewing, requests) })
 	l.watched = l.goes(func() { l.watchClock(watching) })
 }

@@ -28,7 +28,7 @@ func TestRenewal(t *testing.T) {
 			if b.taken(t) {
 				t.Fatal("another worker got the message")
 			}
-			if left := b.queue.all()[0].visible.Sub(time.Now()); left < visibility*2/3-time.Second {
+			if left := time.Until(b.queue.all()[0].visible); left < visibility*2/3-time.Second {
 				t.Fatalf("%v of the lease are left", left)
 			}
 		}

@@ -3,22 +3,24 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
+	"rsmsjob/internal/lease"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
 )
 
 // handBack makes the message visible again because the process is stopped.
-func (d *delivery) handBack(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.job.Grace)
+func handBack(ctx context.Context, l *lease.Lease, grace time.Duration, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := d.lease.Release(ctx, 0); err != nil {
-		d.log.Warn("the message was not handed back and comes back when its lease ends", "error", err)
+	if err := l.Release(ctx, 0); err != nil {
+		log.Warn("the message was not handed back and comes back when its lease ends", "error", err)
 		return
 	}
-	d.log.Info("message handed back")
+	log.Info("message handed back")
 }
 
 // end sees the message to the end that the error of its run asks for, and

@@ -53,14 +53,24 @@ func (w *Worker) Next(ctx context.Context) (*Answer, error) {
 	defer l.Abandon() // does nothing behind any other end
 	d := &delivery{Worker: w, lease: l, attempt: int(l.DequeueCount())}
 	d.setLog(w.Log.With("message_id", l.ID(), "run", w.Run))
-	// Who is stopped hands the message back first: the platform may leave no
-	// time for more.
-	back := make(chan struct{})
+	// Who is stopped hands the message back first, then ends the work: the
+	// platform may leave no time for more.
+	work, end := context.WithCancelCause(context.WithoutCancel(l.Context()))
+	defer end(nil)
+	defer context.AfterFunc(l.Context(), func() {
+		if ctx.Err() == nil {
+			end(context.Cause(l.Context()))
+		}
+	})()
+	back, grace, log := make(chan struct{}), d.job.Grace, d.log
 	stop := context.AfterFunc(ctx, func() {
 		defer close(back)
-		d.handBack(ctx)
+		stopWork := func() { end(context.Cause(ctx)) }
+		defer stopWork()
+		defer time.AfterFunc(grace/4, stopWork).Stop() // the queue may not answer
+		handBack(ctx, l, grace, log)
 	})
-	answer, err := d.handle()
+	answer, err := d.handle(work)
 	if !stop() {
 		<-back
 		return answer, context.Cause(ctx)
@@ -87,8 +97,7 @@ func (d *delivery) setLog(log *slog.Logger) {
 }
 
 // handle runs the message.
-func (d *delivery) handle() (*Answer, error) {
-	ctx := d.lease.Context()
+func (d *delivery) handle(ctx context.Context) (*Answer, error) {
 	d.log.Info("message claimed", "dequeue_count", d.lease.DequeueCount(), "inserted_at", d.lease.InsertedAt())
 	m, err := message.Decode([]byte(d.lease.Text()))
 	if err != nil {

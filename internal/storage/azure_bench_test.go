@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -112,8 +113,9 @@ func readyTransactions(n int) (all [][]aztables.TransactionAction) {
 }
 
 // BenchmarkPlumeCeiling compares the writer with a loop that only submits
-// ready-made transactions, in turns against the same emulator. ratio is the
-// speed of the writer as a part of the speed of that loop.
+// ready-made transactions, in turns against the same emulator. The fastest of
+// each counts, as the machine has more to do. ratio is the speed of the writer
+// as a part of the speed of that loop.
 func BenchmarkPlumeCeiling(b *testing.B) {
 	const n = 2000
 	service, err := aztables.NewServiceClientFromConnectionString("DefaultEndpointsProtocol=http;"+azurite.Connection(b), nil)
@@ -121,12 +123,12 @@ func BenchmarkPlumeCeiling(b *testing.B) {
 		b.Fatal(err)
 	}
 	transactions := readyTransactions(n)
-	var writer, ceiling time.Duration
+	writer, ceiling := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	write := func() {
 		store, _ := openAzure(b)
 		start := time.Now()
 		writeBenchRows(b, store, "42", n)
-		writer += time.Since(start)
+		writer = min(writer, time.Since(start))
 	}
 	submit := func() {
 		_, layout := openAzure(b)
@@ -143,16 +145,18 @@ func BenchmarkPlumeCeiling(b *testing.B) {
 		if err := g.Wait(); err != nil {
 			b.Fatal(err)
 		}
-		ceiling += time.Since(start)
+		ceiling = min(ceiling, time.Since(start))
 	}
 	for b.Loop() {
-		write()
-		submit()
-		submit() // neither is always the first
-		write()
+		for range 2 { // neither is always the first
+			write()
+			submit()
+			submit()
+			write()
+		}
 	}
-	b.ReportMetric(2*n*float64(b.N)/writer.Seconds(), "rows/s")
-	b.ReportMetric(2*n*float64(b.N)/ceiling.Seconds(), "ceiling-rows/s")
+	b.ReportMetric(n/writer.Seconds(), "rows/s")
+	b.ReportMetric(n/ceiling.Seconds(), "ceiling-rows/s")
 	b.ReportMetric(ceiling.Seconds()/writer.Seconds(), "ratio")
 }
 

@@ -197,3 +197,25 @@ func TestQueueVisibility(t *testing.T) {
 		t.Errorf("the receipt before the last delivery: %v, want ErrNotFound", err)
 	}
 }
+
+// A batch has as many messages as there are, each with a receipt of its own,
+// and never more than the service gives at once.
+func TestQueueBatch(t *testing.T) {
+	q, ctx := openQueue(t), t.Context()
+	for range 35 {
+		send(t, q, "x", 0)
+	}
+	seen := map[string]bool{}
+	for _, batch := range []struct{ n, want int }{{2, 2}, {100, 32}, {32, 1}, {32, 0}} {
+		list, err := q.ReceiveBatch(ctx, batch.n, time.Hour)
+		if err != nil || len(list) != batch.want {
+			t.Fatalf("%d messages of %d, %v, want %d", len(list), batch.n, err, batch.want)
+		}
+		for _, m := range list {
+			if seen[m.ID] || m.Receipt == "" {
+				t.Errorf("received %+v twice or without a receipt", m)
+			}
+			seen[m.ID] = true
+		}
+	}
+}

@@ -1,0 +1,190 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"rsmsjob/internal/storage/faultproxy"
+)
+
+const (
+	seed       = 20261130
+	killGroups = 10
+	groupKills = 20
+	// runRequests is about how many requests one run sends.
+	runRequests = 60
+)
+
+// C12, C22: 200 workers are killed, each at a request drawn by chance; every
+// job of theirs ends as if nothing had been.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	want := reference(t, nil)
+	for group := range killGroups {
+		t.Run(fmt.Sprint(group), func(t *testing.T) {
+			t.Parallel()
+			t.Logf("seed %d, %d", seed, group)
+			chance := rand.New(rand.NewPCG(seed, uint64(group)))
+			w := newWorld(t, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1000")
+			names := w.orders("k", groupKills)
+			kills, twice := 0, 0
+			for kills < groupKills && w.length(w.queue) > 0 {
+				pollEvery(w, slow, "a message is visible", w.visible)
+				p := point{name: "a request", match: operation(""), skip: chance.IntN(runRequests), executed: chance.IntN(2) == 0}
+				proxy := w.proxy()
+				if w.killedAt(proxy, p) {
+					kills++
+				}
+				if proxy.Count(faultproxy.Match{Operation: faultproxy.QueueSend, Path: doneQueue(w)}) > 0 {
+					twice++
+				}
+			}
+			w.drain()
+			t.Logf("%d workers killed", kills)
+			w.settled()
+			w.allCompleted(names, want, twice)
+		})
+	}
+}
+
+// orders makes so many scenarios of the same columns, and a message for each.
+func (w *world) orders(letter string, n int) (names []string) {
+	w.Helper()
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s%02d", letter, i))
+		w.scenario(names[i], nil)
+		w.send(order(names[i]))
+	}
+	return names
+}
+
+// allCompleted checks every scenario, and that each job was told of, twice at
+// most where a worker died behind a notice.
+func (w *world) allCompleted(names []string, want map[string]string, twice int) {
+	w.Helper()
+	notices, total := w.notices(), 0
+	for _, name := range names {
+		w.completed(name, want)
+		n := len(notices[jobOf(name)])
+		if n < 1 {
+			w.Errorf("nobody was told of %s", name)
+		}
+		total += n
+	}
+	if total > len(names)+twice {
+		w.Errorf("%d notices of %d jobs, %d workers died near one", total, len(names), twice)
+	}
+}
+
+// killedAt runs a worker that is killed at the point, and reports whether it
+// came so far. A worker may end before, by itself.
+func (w *world) killedAt(proxy *faultproxy.Proxy, p point) bool {
+	w.Helper()
+	started := make(chan *worker, 1)
+	p.call(w, proxy, func() { (<-started).kill() })
+	k := w.start(via(proxy))
+	started <- k
+	code := k.wait()
+	switch code {
+	case -1:
+		return true
+	case 0, 14:
+		return false
+	}
+	w.Errorf("a worker exits %d", code)
+	return false
+}
+
+// C22: 50 messages, 16 workers at once again and again, some of them killed:
+// one complete result each, and who finds nothing ends well.
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	want := reference(t, nil)
+	const messages, workers, doomed = 50, 16, 3
+	w := newWorld(t, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1000")
+	names := w.orders("m", messages)
+	chance := rand.New(rand.NewPCG(seed, messages))
+	idle, kills, twice := 0, 0, 0
+	for wave := 0; w.length(w.queue) > 0; wave++ {
+		pollEvery(w, slow, "a message is visible or the queue is empty", func() bool { return w.length(w.queue) == 0 || w.visible() })
+		var all []*worker
+		var proxies []*faultproxy.Proxy
+		for i := range workers {
+			if i >= doomed || wave > 3 {
+				all = append(all, w.start(longLease))
+				continue
+			}
+			proxy := w.proxy()
+			proxies = append(proxies, proxy)
+			started := make(chan *worker, 1)
+			p := point{match: operation(""), skip: chance.IntN(runRequests), executed: chance.IntN(2) == 0}
+			p.call(w, proxy, func() { (<-started).kill() })
+			k := w.start(via(proxy), "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=15")
+			started <- k
+			all = append(all, k)
+		}
+		for i, k := range all {
+			switch code := k.wait(); {
+			case code == -1 && i < len(proxies):
+				kills++
+			case code != 0 && code != 14:
+				w.Fatalf("a worker exits %d", code)
+			case k.said("the queue is empty") != nil:
+				idle++
+			}
+		}
+		for _, proxy := range proxies {
+			if proxy.Count(faultproxy.Match{Operation: faultproxy.QueueSend, Path: doneQueue(w)}) > 0 {
+				twice++
+			}
+		}
+	}
+	if kills == 0 || idle == 0 {
+		w.Errorf("%d workers were killed and %d found nothing: this shows little", kills, idle)
+	}
+	t.Logf("%d workers killed, %d found nothing", kills, idle)
+	w.drain()
+	// The folder of one that was killed goes with the next run on the machine.
+	w.scenario("last", nil)
+	w.send(order("last"))
+	w.run(longLease).exits(0)
+	w.settled()
+	w.allCompleted(append(names, "last"), want, twice)
+}
+
+// C05, C23: a worker that finds no message it could have asks once or twice,
+// says so in one line, and ends.
+func TestNothingToDo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 20 {
+		if i == 10 { // a message that is hidden is somebody else's
+			w.send(order("s1"))
+			if m, err := w.queue.Receive(t.Context(), patience); err != nil || m == nil {
+				t.Fatalf("message %v, error %v", m, err)
+			}
+		}
+		proxy := w.proxy()
+		k := w.run(via(proxy))
+		k.exits(0)
+		if lines := k.log(); len(lines) != 2 || k.said("start") == nil || k.said("the queue is empty") == nil || k.stdout.Len() > 0 {
+			t.Errorf("run %d said %s%s", i, k.stdout.Bytes(), k.stderr.Bytes())
+		}
+		asked := proxy.Requests()
+		if len(asked) > 2 {
+			t.Errorf("run %d sent %d requests", i, len(asked))
+		}
+		for _, r := range asked {
+			if r.Method != "GET" {
+				t.Errorf("run %d wrote: %s %s", i, r.Method, r.Path)
+			}
+		}
+	}
+	if n := w.length(w.queue); n != 1 {
+		t.Errorf("%d messages, want the hidden one", n)
+	}
+	w.tidy()
+}
