@@ -55,7 +55,7 @@ func realQueues(t *testing.T) (*watchedQueue, *storage.Queue) {
 
 func realClaim(t *testing.T, q *watchedQueue, poison *storage.Queue, visibility time.Duration) *Lease {
 	t.Helper()
-	l, err := Claim(t.Context(), Options{Queue: q, Poison: poison, Visibility: visibility, Needs: 2 * time.Hour,
+	l, err := Claim(t.Context(), Options{Queue: q, Poison: poison, Visibility: visibility, Needs: 2 * time.Hour, Answer: time.Minute,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil || l == nil {
 		t.Fatalf("%v, %v", l, err)

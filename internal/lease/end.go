@@ -112,7 +112,7 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 		case errors.Is(err, storage.ErrNotFound) && tried:
 			return nil // by the try whose answer is missing
 		case errors.Is(err, storage.ErrNotFound) && unsure:
-			l.o.Log.Warn("the receipt of the message was lost with an answer of the queue; the message reappears by itself",
+			l.Log().Warn("the receipt of the message was lost with an answer of the queue; the message reappears by itself",
 				"within", l.o.Visibility)
 			return nil
 		case errors.Is(err, storage.ErrNotFound):
@@ -149,7 +149,7 @@ func (l *Lease) remove(ctx context.Context) error {
 	if lost := l.Err(); lost != nil {
 		return lost
 	}
-	l.o.Log.Warn("message was not there to be deleted; should it be delivered again, it is found done")
+	l.Log().Warn("message was not there to be deleted; should it be delivered again, it is found done")
 	return nil
 }
 
@@ -181,9 +181,9 @@ func (l *Lease) copyOnce(ctx context.Context, p *message.Poison) error {
 	}
 	l.copied = true
 	if whole {
-		l.o.Log.Info("message put into the poison queue", "reason", p.Reason, "detail", p.Detail, "job_id", p.JobID)
+		l.Log().Info("message put into the poison queue", "reason", p.Reason, "detail", p.Detail, "job_id", p.JobID)
 	} else {
-		l.o.Log.Warn("message put into the poison queue as it was, too long for its reason to go with it",
+		l.Log().Warn("message put into the poison queue as it was, too long for its reason to go with it",
 			"reason", p.Reason, "detail", p.Detail, "job_id", p.JobID)
 	}
 	return nil
@@ -239,7 +239,7 @@ func (l *Lease) persist(ctx context.Context, try func(context.Context) error) er
 		if err == nil || final(err) || l.Err() != nil || !sleep(ctx, pause) {
 			return err
 		}
-		l.o.Log.Warn("message not handed over, trying again", "error", err)
+		l.Log().Warn("message not handed over, trying again", "error", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rsmsjob/internal/reason"
@@ -42,7 +43,10 @@ type Options struct {
 	// stays hidden after its holder fell silent.
 	Visibility time.Duration
 	Needs      time.Duration // the longest time that the work may take
-	Log        *slog.Logger
+	// Answer is how long the answer to the claim is waited for, also when ctx
+	// ends; 15 s at most.
+	Answer time.Duration
+	Log    *slog.Logger
 }
 
 // maxTry bounds one call to the queue.
@@ -58,6 +62,8 @@ type Lease struct {
 	count    int64
 	inserted time.Time
 	expires  time.Time
+
+	log atomic.Pointer[slog.Logger]
 
 	context context.Context
 	cancel  context.CancelCauseFunc
@@ -112,7 +118,7 @@ func Claim(ctx context.Context, o Options) (*Lease, error) {
 // receive is not cut short when ctx ends: a request that is abandoned may have
 // taken a message that nobody would know of.
 func receive(ctx context.Context, o Options) (*Lease, error) {
-	ctx, cancel := within(context.WithoutCancel(ctx), maxTry)
+	ctx, cancel := within(context.WithoutCancel(ctx), min(o.Answer, maxTry))
 	defer cancel()
 	sent := wall()
 	m, err := o.Queue.Receive(ctx, o.Visibility)
@@ -121,7 +127,7 @@ func receive(ctx context.Context, o Options) (*Lease, error) {
 	}
 	l := &Lease{o: o, id: m.ID, text: m.Text, count: m.DequeueCount, inserted: m.InsertedAt, expires: m.ExpiresAt,
 		held: m.ID, receipt: m.Receipt, deadline: sent.Add(o.Visibility)}
-	l.o.Log = o.Log.With("message_id", m.ID)
+	l.LogTo(o.Log.With("message_id", m.ID))
 	return l, nil
 }
 
@@ -130,7 +136,7 @@ func (l *Lease) giveBack(ctx context.Context) {
 	ctx, cancel := within(context.WithoutCancel(ctx), l.limit())
 	defer cancel()
 	if _, err := l.o.Queue.Update(ctx, l.held, l.receipt, l.text, 0); err != nil {
-		l.o.Log.Warn("message not given back; it reappears when its visibility timeout ends", "error", err)
+		l.Log().Warn("message not given back; it reappears when its visibility timeout ends", "error", err)
 	}
 }
 
@@ -149,17 +155,24 @@ func (l *Lease) outlive(ctx context.Context) {
 	// The copy is hidden from the start, so nobody sees two of them.
 	m, err := l.o.Queue.Send(ctx, l.text, l.o.Visibility)
 	if err != nil {
-		l.o.Log.Warn("message may expire before the work is done: the copy that never expires was not made",
+		l.Log().Warn("message may expire before the work is done: the copy that never expires was not made",
 			"expires_at", l.expires, "error", err)
 		return
 	}
 	old, receipt := l.held, l.receipt
 	l.held, l.receipt, l.deadline = m.ID, m.Receipt, sent.Add(l.o.Visibility)
-	l.o.Log.Info("message expires too soon; it was replaced by a copy that never does", "expires_at", l.expires, "copy_id", m.ID)
+	l.Log().Info("message expires too soon; it was replaced by a copy that never does", "expires_at", l.expires, "copy_id", m.ID)
 	if err := l.o.Queue.Delete(ctx, old, receipt); err != nil && !errors.Is(err, storage.ErrNotFound) {
-		l.o.Log.Warn("message replaced by a copy was not deleted; it may be delivered once more", "error", err)
+		l.Log().Warn("message replaced by a copy was not deleted; it may be delivered once more", "error", err)
 	}
 }
+
+// LogTo names the log of the work that the message is for; the lease writes
+// into it from then on.
+func (l *Lease) LogTo(log *slog.Logger) { l.log.Store(log) }
+
+// Log is where the lease writes.
+func (l *Lease) Log() *slog.Logger { return l.log.Load() }
 
 // ID is the id of the message as it was received.
 func (l *Lease) ID() string { return l.id }

@@ -246,7 +246,7 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) options() Options {
-	return Options{Queue: b.queue, Poison: b.poison, Visibility: visibility, Needs: 2 * time.Hour,
+	return Options{Queue: b.queue, Poison: b.poison, Visibility: visibility, Needs: 2 * time.Hour, Answer: time.Minute,
 		Log: slog.New(slog.NewTextHandler(&b.log, nil))}
 }
 

@@ -67,7 +67,7 @@ func (l *Lease) renew(ctx, requests context.Context) {
 			pause = 0
 			wait = l.left() - l.o.Visibility*2/3
 		case errors.Is(err, storage.ErrNotFound):
-			l.o.Log.Warn("the receipt of the message was lost with an answer of the queue; the message is held once more and cannot be renewed",
+			l.Log().Warn("the receipt of the message was lost with an answer of the queue; the message is held once more and cannot be renewed",
 				"left", l.left().Round(time.Second))
 			return
 		case reason.Of(err) == reason.StorageDenied:
@@ -78,7 +78,7 @@ func (l *Lease) renew(ctx, requests context.Context) {
 			pause = l.longer(pause)
 			wait = pause
 			if ctx.Err() == nil {
-				l.o.Log.Warn("message not renewed, trying again", "error", err)
+				l.Log().Warn("message not renewed, trying again", "error", err)
 			}
 		}
 	}

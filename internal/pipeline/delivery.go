@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"rsmsjob/internal/lease"
@@ -13,21 +12,20 @@ import (
 )
 
 // handBack makes the message visible again because the process is stopped.
-func handBack(ctx context.Context, l *lease.Lease, grace time.Duration, log *slog.Logger) {
+func handBack(ctx context.Context, l *lease.Lease, grace time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := l.Release(ctx, 0); err != nil {
-		log.Warn("the message was not handed back and comes back when its lease ends", "error", err)
+		l.Log().Warn("the message was not handed back and comes back when its lease ends", "error", err)
 		return
 	}
-	log.Info("message handed back")
+	l.Log().Info("message handed back")
 }
 
 // end sees the message to the end that the error of its run asks for, and
 // returns what is to be reported.
 func (d *delivery) end(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), max(d.job.Grace, d.Lease/2),
-		reason.New(reason.StorageUnavailable, "the queue did not take the end of the message in time"))
+	ctx, cancel := closing(ctx, d.Lease/2, d.job.Grace, "the queue did not take the end of the message in time")
 	defer cancel()
 	code := reason.Of(err)
 	switch {

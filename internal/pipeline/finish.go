@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rsmsjob/internal/message"
@@ -23,12 +24,12 @@ import (
 // failed run said, and the log of the run, are kept first, in half of that time.
 // A run that lost its scenario writes nothing.
 func (r *run) finish(ctx context.Context, answer *Answer, err error, engineLogs []publish.Blob) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.Grace,
-		reason.New(reason.StorageUnavailable, "the end of the run could not be recorded in time"))
+	ctx, cancel := closing(ctx, r.Lease/2, r.Grace, "the end of the run could not be recorded in time")
 	defer cancel()
 	out := r.outcome(err)
 	r.summary(answer, out)
-	first, done := context.WithTimeout(ctx, r.Grace/2)
+	deadline, _ := ctx.Deadline()
+	first, done := context.WithTimeout(ctx, time.Until(deadline)/2)
 	r.keepLogs(first, engineLogs)
 	done()
 	end := r.hold.Finish(ctx, out)
@@ -48,6 +49,33 @@ func (r *run) finish(ctx context.Context, answer *Answer, err error, engineLogs 
 		r.Log.Error("the end of the run was not recorded", "error", end)
 	}
 	return err
+}
+
+// closing is the time for the last writes of a run, which need one of their
+// own: the limit, or the grace from a stop signal on, be it before or after
+// now. late says what it means when that is over.
+func closing(ctx context.Context, limit, grace time.Duration, late string) (context.Context, context.CancelFunc) {
+	stopped := func() bool { return reason.Of(context.Cause(ctx)) == reason.Shutdown }
+	if limit = max(limit, grace); ctx.Err() != nil && stopped() {
+		limit = grace
+	}
+	last, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	why := reason.New(reason.StorageUnavailable, "%s", late)
+	last, done := context.WithTimeoutCause(last, limit, why)
+	var timer atomic.Pointer[time.Timer]
+	unwatch := context.AfterFunc(ctx, func() {
+		if stopped() {
+			timer.Store(time.AfterFunc(grace, func() { cancel(why) }))
+		}
+	})
+	return last, func() {
+		unwatch()
+		if t := timer.Load(); t != nil {
+			t.Stop()
+		}
+		done()
+		cancel(nil)
+	}
 }
 
 // outcome is the state that an error ends a run in.

@@ -62,13 +62,13 @@ func (w *Worker) Next(ctx context.Context) (*Answer, error) {
 			end(context.Cause(l.Context()))
 		}
 	})()
-	back, grace, log := make(chan struct{}), d.job.Grace, d.log
+	back, grace := make(chan struct{}), d.job.Grace
 	stop := context.AfterFunc(ctx, func() {
 		defer close(back)
 		stopWork := func() { end(context.Cause(ctx)) }
 		defer stopWork()
 		defer time.AfterFunc(grace/4, stopWork).Stop() // the queue may not answer
-		handBack(ctx, l, grace, log)
+		handBack(ctx, l, grace)
 	})
 	answer, err := d.handle(work)
 	if !stop() {
@@ -92,6 +92,7 @@ type delivery struct {
 // setLog gives the delivery and its job a log.
 func (d *delivery) setLog(log *slog.Logger) {
 	d.log, d.job = log, d.Job(log)
+	d.lease.LogTo(log)
 	d.job.Held, d.job.Since = d.lease.Err, d.lease.InsertedAt()
 	d.job.Attempt, d.job.Attempts = d.attempt, d.Attempts
 }

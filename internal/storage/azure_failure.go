@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
@@ -23,6 +25,9 @@ func azureFailure(ctx context.Context, verb, what string, err error) error {
 	}
 	if f, ok := errors.AsType[*fenced](err); ok {
 		return f.error
+	}
+	if address, ok := errors.AsType[*url.Error](err); ok {
+		address.URL, _, _ = strings.Cut(address.URL, "?") // a signature may stand there
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -79,7 +84,8 @@ func refused(verb, what string, r *azcore.ResponseError) error {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return &reason.Error{Code: reason.StorageDenied, Err: r,
-			Detail: "no right to " + verb + " " + what + named + "; does the identity have its role, and does the network of the account let it in?"}
+			Detail: "no right to " + verb + " " + what + named + "; the identity needs the role " + role(what) +
+				", and the network of the account must let it in"}
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= http.StatusInternalServerError:
 		return &reason.Error{Code: reason.StorageUnavailable, Err: r,
 			Detail: "Azure Storage was too busy or broken to " + verb + " " + what + named}
@@ -88,6 +94,17 @@ func refused(verb, what string, r *azcore.ResponseError) error {
 			Detail: "Azure Storage cannot " + verb + " " + what + " now" + named + "; is it the right endpoint, and is the thing locked or of another kind?"}
 	}
 	return &reason.Error{Code: reason.Internal, Err: r, Detail: "Azure Storage refused to " + verb + " " + what + named}
+}
+
+// role is what an identity needs to work on a thing.
+func role(what string) string {
+	switch {
+	case strings.Contains(what, "queue "):
+		return "Storage Queue Data Contributor"
+	case strings.Contains(what, "table "):
+		return "Storage Table Data Contributor"
+	}
+	return "Storage Blob Data Reader for inputs, Storage Blob Data Contributor for results"
 }
 
 // missing is the answer of a service that a queue, table or container is not

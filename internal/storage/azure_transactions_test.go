@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
 // Only what the retries of the client have not seen is tried again by submit.
@@ -22,7 +23,7 @@ func TestInAnswer(t *testing.T) {
 		{&azcore.ResponseError{StatusCode: http.StatusServiceUnavailable}, false},
 		{&url.Error{Op: "Post", Err: io.EOF}, false},
 		{&fenced{errors.New("lease lost")}, false},
-		{errors.New("DefaultAzureCredential: no token"), false},
+		{&azidentity.AuthenticationFailedError{}, false},
 	}
 	for _, test := range tests {
 		if got := inAnswer(test.err); got != test.want {
