@@ -28,6 +28,7 @@ lint: ## gofmt, vet for Linux and Windows, staticcheck, shellcheck
 	scripts/lint.sh
 
 bench: ## speed and memory: ratios and cost per cell
+	scripts/emulator.sh install
 	go test -run '^$$' -bench . -benchmem ./internal/...
 	scripts/bench.sh
 
