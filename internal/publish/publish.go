@@ -26,7 +26,7 @@ import (
 // MarkerName is the name of the commit marker.
 const MarkerName = "result.json"
 
-// Store takes a result. Writers show nothing before their Commit.
+// Store takes a result. A blob is not seen before its Commit; rows may be.
 type Store interface {
 	PlumeByTime(ctx context.Context, basin, scenario string) (storage.RowWriter, error)
 	PlumeByMile(ctx context.Context, basin, scenario string) (storage.RowWriter, error)

@@ -27,7 +27,8 @@ type Layout struct {
 // goroutines. Its calls are tried again while the service is busy or does not
 // answer, as long as their context lasts; see patience.
 type Azure struct {
-	layout Layout
+	layout    Layout
+	transport *http.Transport
 	traffic
 
 	basins, results                 *container.Client
@@ -39,7 +40,7 @@ type Azure struct {
 // OpenConnection opens the account that a connection string names. It sends
 // nothing.
 func OpenConnection(c *config.Connection, layout Layout) (*Azure, error) {
-	a := &Azure{layout: layout}
+	a := newAzure(layout)
 	options := a.options()
 	var blobs *azblob.Client
 	var err error
@@ -77,7 +78,7 @@ func OpenConnection(c *config.Connection, layout Layout) (*Azure, error) {
 // OpenIdentity opens account at the endpoint suffix, such as core.windows.net,
 // with the tokens of a credential. It sends nothing.
 func OpenIdentity(account, suffix string, credential azcore.TokenCredential, layout Layout) (*Azure, error) {
-	a := &Azure{layout: layout}
+	a := newAzure(layout)
 	options := a.options()
 	at := func(service string) string { return "https://" + account + "." + service + "." + suffix }
 	blobs, err := azblob.NewClient(at("blob")+"/", credential, &azblob.ClientOptions{ClientOptions: options})
@@ -88,6 +89,14 @@ func OpenIdentity(account, suffix string, credential azcore.TokenCredential, lay
 		a.tables, err = aztables.NewServiceClient(at("table"), credential, &aztables.ClientOptions{ClientOptions: options})
 	}
 	return a.open(blobs, err)
+}
+
+func newAzure(layout Layout) *Azure {
+	a := &Azure{layout: layout, transport: http.DefaultTransport.(*http.Transport).Clone()}
+	// One connection for each transaction in flight, which is kept for the next:
+	// fewer would be shut and made again all the time.
+	a.transport.MaxIdleConnsPerHost = max(10, layout.PublishConcurrency)
+	return a
 }
 
 func (a *Azure) open(blobs *azblob.Client, err error) (*Azure, error) {
@@ -103,14 +112,18 @@ func (a *Azure) open(blobs *azblob.Client, err error) (*Azure, error) {
 	return a, nil
 }
 
-// Close does nothing: the connections are shared by the process.
-func (a *Azure) Close() error { return nil }
+// Close closes the connections that are idle.
+func (a *Azure) Close() error {
+	a.transport.CloseIdleConnections()
+	return nil
+}
 
 // options are those of every client: the fence stands behind the retries, so
 // that it is asked before each try.
 func (a *Azure) options() policy.ClientOptions {
 	return policy.ClientOptions{
 		Retry:            once(),
+		Transport:        &http.Client{Transport: a.transport},
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "rsms-job"},
 		PerCallPolicies:  []policy.Policy{&a.calls, asciiJSON{}},
 		PerRetryPolicies: []policy.Policy{fence{}, &a.tries, single{}},

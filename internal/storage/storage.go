@@ -37,7 +37,9 @@ type RowWriter interface {
 	// leaves the writer as it was.
 	Write(row plume.Row) error
 	Commit() (rows int, err error)
-	// Abort drops what was written; after Commit or Abort it does nothing.
+	// Abort drops what was not sent yet; a table may keep what was, so only the
+	// marker of a result says that its rows are whole. After Commit or Abort it
+	// does nothing.
 	Abort()
 }
 
