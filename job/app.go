@@ -24,9 +24,9 @@ type app struct {
 	config   *config.Config
 	log      *slog.Logger
 	ofJob    *slog.Logger // names the queue job whose error is reported; nil where there is none
-	terminal *terminal // standard error, where it is one
-	runLog   runLog    // what the log says, for the store
-	progress *progress // of the run
+	terminal *terminal    // standard error, where it is one
+	runLog   runLog       // what the log says, for the store
+	progress *progress    // of the run
 }
 
 func (a *app) command() *cobra.Command {

@@ -28,7 +28,7 @@ func (a *app) runQueue(c *cobra.Command) error {
 	defer a.progress.end()
 	w := &pipeline.Worker{Queue: azure.Queue(a.config.QueueName), Poison: azure.Queue(a.config.PoisonQueue()),
 		Lease: a.config.Lease(), Attempts: a.config.MaxDequeueCount, RetryDelay: a.config.RetryDelay, JobTimeout: a.config.JobTimeout(),
-		Patience: a.patience(), PollWait: a.config.PollWait(),
+		Patience: a.patience(), PollWait: a.config.PollWait(), Answer: min(a.config.StartDeadline(), a.config.Grace()),
 		Job: jobs, Run: run, Log: a.log,
 		Probe: func(ctx context.Context, m *message.Message, jobID string) error {
 			return a.probe(ctx, azure, m, jobID)

@@ -192,7 +192,7 @@ func TestDeniedRenewal(t *testing.T) {
 // nothing is computed for it.
 func TestDeniedDelete(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "RSMS_SHUTDOWN_GRACE_SEC=20")
 	w.scenario("s1", nil)
 	w.send(order("s1"))
 	p := w.proxy()
@@ -220,7 +220,7 @@ func TestDeniedDelete(t *testing.T) {
 // A result stands without the log of its run.
 func TestDeniedRunLog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "RSMS_SHUTDOWN_GRACE_SEC=20")
 	w.scenario("s1", nil)
 	w.send(order("s1"))
 	p := w.proxy()

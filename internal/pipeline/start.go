@@ -90,7 +90,7 @@ func (w *Worker) claim(ctx context.Context) (*lease.Lease, error) {
 			// The lease outlives the limit of the first call, so it has the context
 			// of the process.
 			l, err = lease.Claim(ctx, lease.Options{Queue: w.Queue, Poison: w.Poison, Visibility: w.Lease, Needs: w.JobTimeout,
-				Answer: w.Patience.Deadline, Log: w.Log.With("run", w.Run)})
+				Answer: w.Answer, Log: w.Log.With("run", w.Run)})
 			return err
 		})
 		if err != nil || l != nil {

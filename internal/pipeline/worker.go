@@ -27,6 +27,7 @@ type Worker struct {
 	JobTimeout time.Duration
 	Patience   Patience
 	PollWait   time.Duration // how long a first message is waited for
+	Answer     time.Duration // how long the queue may take to give one
 
 	// Job makes the job for a message; its message-related fields are set here.
 	Job func(log *slog.Logger) *Job
