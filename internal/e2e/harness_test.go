@@ -1,3 +1,5 @@
+//go:build unix
+
 package e2e
 
 import (
@@ -10,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,9 +48,6 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "rsms-job")
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
 	build := exec.Command("go", "build", "-o", binary, "-ldflags", "-X main.version=1.2.3 -X main.commit="+testCommit, "../../job")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
@@ -134,7 +132,7 @@ func newWorldIn(tb testing.TB, connection string, settings ...string) *world {
 	names := azurite.NewNames()
 	w := &world{TB: tb, names: names, store: azurite.Open(tb, connection, names.Layout), work: tb.TempDir()}
 	w.queue, w.poison, w.done = w.store.Queue(names.Queue), w.store.Queue(names.Poison), w.store.Queue(names.Done)
-	w.settings = append(names.Environment(connection), "PATH="+os.Getenv("PATH"), "SystemRoot="+os.Getenv("SystemRoot"), "RSMS_WORK_DIR="+w.work,
+	w.settings = append(names.Environment(connection), "PATH="+os.Getenv("PATH"), "RSMS_WORK_DIR="+w.work,
 		"RSMS_WORKER_VISIBILITY_TIMEOUT_SEC="+strconv.Itoa(int(lease.Seconds())), "RSMS_RETRY_DELAY_SEC=0",
 		"RSMS_JOB_TIMEOUT_SEC=60", "RSMS_SHUTDOWN_GRACE_SEC=4", "RSMS_START_DEADLINE_SEC=10")
 	w.settings = append(w.settings, settings...)
