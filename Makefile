@@ -35,5 +35,5 @@ bench: ## speed and memory: ratios and cost per cell
 fuzz: ## fuzz every parser for 20 s
 	scripts/fuzz.sh 20s
 
-clean: ## remove what was built
+clean: down ## remove what was built, and the emulator
 	rm -rf bin rsms-demo .cache

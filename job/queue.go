@@ -56,7 +56,7 @@ func (a *app) runQueue(c *cobra.Command) error {
 // settings.
 func noQueue(err error) error {
 	if _, ok := errors.AsType[*pipeline.NoStart](err); ok && storage.Missing(err) {
-		return usage("RSMS_WORKER_QUEUE_NAME: %w", err)
+		return named(err, "RSMS_WORKER_QUEUE_NAME")
 	}
 	return err
 }

@@ -112,6 +112,7 @@ func check(tb testing.TB, err error) {
 // queues, and the folder that workers have their run folders in.
 type world struct {
 	testing.TB
+	connection          string
 	names               azurite.Names
 	store               *storage.Azure
 	queue, poison, done *storage.Queue
@@ -130,11 +131,11 @@ func newWorld(tb testing.TB, settings ...string) *world {
 func newWorldIn(tb testing.TB, connection string, settings ...string) *world {
 	tb.Helper()
 	names := azurite.NewNames()
-	w := &world{TB: tb, names: names, store: azurite.Open(tb, connection, names.Layout), work: tb.TempDir()}
+	w := &world{TB: tb, connection: connection, names: names, store: azurite.Open(tb, connection, names.Layout), work: tb.TempDir()}
 	w.queue, w.poison, w.done = w.store.Queue(names.Queue), w.store.Queue(names.Poison), w.store.Queue(names.Done)
 	w.settings = append(names.Environment(connection), "PATH="+os.Getenv("PATH"), "RSMS_WORK_DIR="+w.work,
 		"RSMS_WORKER_VISIBILITY_TIMEOUT_SEC="+strconv.Itoa(int(lease.Seconds())), "RSMS_RETRY_DELAY_SEC=0",
-		"RSMS_JOB_TIMEOUT_SEC=60", "RSMS_SHUTDOWN_GRACE_SEC=4", "RSMS_START_DEADLINE_SEC=10")
+		"RSMS_JOB_TIMEOUT_SEC=60", "RSMS_SHUTDOWN_GRACE_SEC=10", "RSMS_START_DEADLINE_SEC=10")
 	w.settings = append(w.settings, settings...)
 	ctx := tb.Context()
 	check(tb, w.store.Create(ctx))
@@ -265,7 +266,7 @@ func (w *world) marker(scenario string) *publish.Marker {
 }
 
 // proxy is a fault proxy to the account; via is the setting for it.
-func (w *world) proxy() *faultproxy.Proxy { return faultproxy.New(w, azurite.Connection(w)) }
+func (w *world) proxy() *faultproxy.Proxy { return faultproxy.New(w, w.connection) }
 
 func via(p *faultproxy.Proxy) string { return "AZURE_STORAGE_CONNECTION_STRING=" + p.Connection() }
 

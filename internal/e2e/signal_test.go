@@ -14,9 +14,12 @@ import (
 	"rsmsjob/internal/storage/faultproxy"
 )
 
-// grace is RSMS_SHUTDOWN_GRACE_SEC of every world, and a second for a busy
+// shortGrace is the grace of Windows; grace is that and a second for a busy
 // machine.
-const grace = 5 * time.Second
+const (
+	shortGrace = "RSMS_SHUTDOWN_GRACE_SEC=4"
+	grace      = 5 * time.Second
+)
 
 // C12, C62: a worker that is told to stop hands its message back, at every
 // point of a run, and the next one does the job.
@@ -37,7 +40,7 @@ func TestToldToStop(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, shortGrace)
 			proxy := w.proxy()
 			hit := c.hold(w, proxy, nil) // for good
 			k := w.one("s1", via(proxy), longLease)
@@ -112,7 +115,7 @@ func TestToldToStopInMidEngine(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.signal, c.engine, c.setting), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, shortGrace)
 			proxy := w.proxy()
 			g, runner := newGate(t, c.engine)
 			early := make(chan bool, 1)
@@ -142,7 +145,7 @@ func TestToldToStopBeforeClaim(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, shortGrace)
 			proxy := w.proxy()
 			until := make(chan struct{})
 			hit := p.hold(w, proxy, until)
@@ -159,7 +162,7 @@ func TestToldToStopBeforeClaim(t *testing.T) {
 	}
 	t.Run("no answer", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
+		w := newWorld(t, shortGrace)
 		proxy := w.proxy()
 		hit := proxy.Fail(faultproxy.Rule{Match: faultproxy.Match{Operation: faultproxy.QueueReceive}, Action: faultproxy.BlackHole()})
 		k := w.one("s1", via(proxy), longLease)
@@ -183,7 +186,7 @@ func TestToldToStopWhenDone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, shortGrace)
 			proxy := w.proxy()
 			until := make(chan struct{})
 			hit := c.hold(w, proxy, until)
@@ -214,7 +217,7 @@ func TestToldToStopWhenDone(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	want := reference(t, nil)
-	w := newWorld(t)
+	w := newWorld(t, shortGrace)
 	proxy := w.proxy()
 	hit := handBack(w).hold(w, proxy, nil)
 	g, runner := newGate(t, "bltm")
