@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"rsmsjob/internal/message"
@@ -17,8 +18,9 @@ const (
 
 // probe does what check does and writes what it found as a run record, for who
 // has no other way to look into a deployment. An error says that the record was
-// not written; checks that failed are in the record and in the log.
-func (a *app) probe(ctx context.Context, s store, m *message.Message, jobID string) error {
+// not written; checks that failed are in the record and in the log, which names
+// the job on every line.
+func (a *app) probe(ctx context.Context, log *slog.Logger, s store, m *message.Message, jobID string) error {
 	began := time.Now().UTC().Truncate(time.Second)
 	list := a.checks(ctx, s)
 	if ctx.Err() != nil {
@@ -26,9 +28,9 @@ func (a *app) probe(ctx context.Context, s store, m *message.Message, jobID stri
 	}
 	for _, c := range list {
 		if c.OK {
-			a.log.Info("check", "name", c.Name, "ok", true, "detail", c.Detail, "job_id", jobID)
+			log.Info("check", "name", c.Name, "ok", true, "detail", c.Detail)
 		} else {
-			a.log.Error("check", "name", c.Name, "ok", false, "detail", c.Detail, "reason", string(reason.Of(c.err)), "job_id", jobID)
+			log.Error("check", "name", c.Name, "ok", false, "detail", c.Detail, "reason", string(reason.Of(c.err)))
 		}
 	}
 	record := probeRecord(list, jobID, began, time.Now())
@@ -44,7 +46,7 @@ func (a *app) probe(ctx context.Context, s store, m *message.Message, jobID stri
 	if err := runs.Note(ctx, s, probeBasin, probeScenario, record); err != nil {
 		return err
 	}
-	a.log.Info("probe recorded", "state", string(record.State), "job_id", jobID)
+	log.Info("probe recorded", "state", string(record.State))
 	return nil
 }
 

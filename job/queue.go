@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/pipeline"
+	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
 )
 
@@ -29,34 +32,87 @@ func (a *app) runQueue(c *cobra.Command) error {
 	w := &pipeline.Worker{Queue: azure.Queue(a.config.QueueName), Poison: azure.Queue(a.config.PoisonQueue()),
 		Lease: a.config.Lease(), Attempts: a.config.MaxDequeueCount, RetryDelay: a.config.RetryDelay, JobTimeout: a.config.JobTimeout(),
 		Patience: a.patience(), PollWait: a.config.PollWait(), Answer: min(a.config.StartDeadline(), a.config.Grace()),
-		Job: jobs, Run: run, Log: a.log,
-		Probe: func(ctx context.Context, m *message.Message, jobID string) error {
-			return a.probe(ctx, azure, m, jobID)
+		Look: a.canRun(azure), Job: jobs, Run: run, Log: a.log,
+		Probe: func(ctx context.Context, log *slog.Logger, m *message.Message, jobID string) error {
+			return a.probe(ctx, log, azure, m, jobID)
 		}}
-	var first error
+	var worst error
 	for range a.config.MaxMessages {
 		a.runLog.begin()
-		_, err := w.Next(c.Context())
+		answer, err := w.Next(c.Context())
 		a.progress.end()
 		if errors.Is(err, pipeline.ErrEmpty) {
 			a.log.Info("the queue is empty, nothing to do", "queue", a.config.QueueName)
 			break
 		}
-		if first == nil {
-			first, a.ofJob = err, a.progress.log
+		if answer != nil && err == nil {
+			if err := a.printQueued(c, answer); err != nil {
+				return err
+			}
 		}
+		worst = a.worse(worst, err)
 		if _, gone := errors.AsType[*pipeline.NoStart](err); gone || c.Context().Err() != nil {
 			break
 		}
 	}
-	return noQueue(first)
+	return worst
 }
 
-// noQueue turns the missing queue of a first call into a mistake of the
-// settings.
-func noQueue(err error) error {
-	if _, ok := errors.AsType[*pipeline.NoStart](err); ok && storage.Missing(err) {
-		return named(err, "RSMS_WORKER_QUEUE_NAME")
+// worse returns which of two errors the exit code is to tell of: the first, but
+// a message that was put aside, which is as designed, hides nothing. The other
+// one is logged.
+func (a *app) worse(before, now error) error {
+	if now == nil {
+		return before
+	}
+	worst, log := now, a.progress.log
+	other, otherLog := before, a.ofJob
+	if _, aside := errors.AsType[*pipeline.Poisoned](before); before != nil && !aside {
+		worst, log, other, otherLog = other, otherLog, worst, log
+	}
+	if other != nil {
+		a.ofJob = otherLog
+		a.report(other, exitCode(other))
+	}
+	a.ofJob = log
+	return worst
+}
+
+// printQueued prints the answer of a message from the queue where somebody wants
+// it as JSON; the log has it in any case.
+func (a *app) printQueued(c *cobra.Command, answer *pipeline.Answer) error {
+	asJSON, err := c.Flags().GetBool("json")
+	if asJSON && err == nil {
+		a.told(a.printJSON(answerDocument(answer)))
 	}
 	return err
+}
+
+// canRun sees whether a message waits and, if so, that its job could run: what is
+// missing here is found out before the message is taken, which costs it no
+// attempt.
+func (a *app) canRun(azure *storage.Azure) func(ctx context.Context) (bool, error) {
+	queue := azure.Queue(a.config.QueueName)
+	return func(ctx context.Context) (bool, error) {
+		waiting, err := queue.Peek(ctx, 1)
+		if err != nil || len(waiting) == 0 {
+			return false, named(err, "RSMS_WORKER_QUEUE_NAME")
+		}
+		all, ctx := errgroup.WithContext(ctx)
+		all.Go(func() error { return mayUpdate(ctx, queue) })
+		all.Go(func() error { return named(azure.Ready(ctx), "") })
+		for variable, name := range map[string]string{"RSMS_WORKER_POISON_QUEUE_NAME": a.config.PoisonQueue(), "RSMS_DONE_QUEUE_NAME": a.config.DoneQueueName} {
+			if name != "" {
+				all.Go(func() error {
+					_, err := azure.Queue(name).Length(ctx)
+					if reason.Of(err) == reason.StorageDenied {
+						return nil // who may send there need not be allowed to look
+					}
+					return named(err, variable)
+				})
+			}
+		}
+		err = all.Wait()
+		return err == nil, err
+	}
 }

@@ -68,7 +68,8 @@ func (a *app) runByHand(c *cobra.Command) error {
 	}
 	defer s.Close()
 	if m.Type == message.TypeProbe {
-		return a.probe(c.Context(), s, m, m.Identity(""))
+		id := m.Identity("")
+		return a.probe(c.Context(), a.log.With("job_id", id, "run", rand.Text(), "attempt", 1), s, m, id)
 	}
 	if err := a.answers(c.Context(), s); err != nil {
 		return err
@@ -184,7 +185,7 @@ func (a *app) jobs(s store, run string) (func(log *slog.Logger) *pipeline.Job, e
 			Tolerance: a.config.Tolerance, Commit: commit, Notify: notify,
 			Log: log, RunLog: a.runLog.text, Progress: a.progress.show}
 		if azure, ok := s.(*storage.Azure); ok {
-			job.Ready, job.Traffic = azure.Ready, azure.Traffic
+			job.Traffic = azure.Traffic
 		}
 		return job
 	}, nil

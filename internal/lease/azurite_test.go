@@ -188,7 +188,8 @@ func TestRealTimeToLive(t *testing.T) {
 	}
 	l := realClaim(t, q, poison, time.Minute)
 	renewed(t, q, l, 1)
-	if n := lengths(t, q.Queue); l.ID() != *sent.Messages[0].MessageID || n[0] != 1 {
+	named := message.WithIdentity(text, *sent.Messages[0].MessageID)
+	if n := lengths(t, q.Queue); l.ID() == *sent.Messages[0].MessageID || l.Text() != named || n[0] != 1 {
 		t.Errorf("id %s, %d messages", l.ID(), n[0])
 	}
 	if m, err := q.Receive(t.Context(), time.Minute); m != nil || err != nil {
@@ -198,7 +199,7 @@ func TestRealTimeToLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := q.Receive(t.Context(), time.Minute)
-	if err != nil || m == nil || m.Text != text || m.ID == l.ID() || m.ExpiresAt.Before(time.Now().AddDate(100, 0, 0)) {
+	if err != nil || m == nil || m.Text != named || m.ID != l.ID() || m.ExpiresAt.Before(time.Now().AddDate(100, 0, 0)) {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rsmsjob/internal/message"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
 )
@@ -57,7 +58,7 @@ const maxTry = 15 * time.Second
 type Lease struct {
 	o Options
 
-	// The message as it was received.
+	// The message as it was received; see outlive.
 	id, text string
 	count    int64
 	inserted time.Time
@@ -79,7 +80,6 @@ type Lease struct {
 	// mu is never held while the queue works, so that Err answers at once
 	// however slow the queue is.
 	mu       sync.Mutex
-	held     string // id of the message that is held; see outlive
 	receipt  string
 	deadline time.Time // wall clock: nobody else can take the message before
 	// unanswered is when the first renewal was sent since the last answer; the
@@ -126,7 +126,7 @@ func receive(ctx context.Context, o Options) (*Lease, error) {
 		return nil, err
 	}
 	l := &Lease{o: o, id: m.ID, text: m.Text, count: m.DequeueCount, inserted: m.InsertedAt, expires: m.ExpiresAt,
-		held: m.ID, receipt: m.Receipt, deadline: sent.Add(o.Visibility)}
+		receipt: m.Receipt, deadline: sent.Add(o.Visibility)}
 	l.LogTo(o.Log.With("message_id", m.ID))
 	return l, nil
 }
@@ -135,15 +135,15 @@ func receive(ctx context.Context, o Options) (*Lease, error) {
 func (l *Lease) giveBack(ctx context.Context) {
 	ctx, cancel := within(context.WithoutCancel(ctx), l.limit())
 	defer cancel()
-	if _, err := l.o.Queue.Update(ctx, l.held, l.receipt, l.text, 0); err != nil {
+	if _, err := l.o.Queue.Update(ctx, l.id, l.receipt, l.text, 0); err != nil {
 		l.Log().Warn("message not given back; it reappears when its visibility timeout ends", "error", err)
 	}
 }
 
 // outlive replaces a message that would expire under the work, which no
-// renewal can prevent, by a copy that never expires. The lease keeps the id,
-// the dequeue count and the insertion time of the original; a later delivery
-// of the copy has its own.
+// renewal can prevent, by a copy that never expires. The copy gives the job id
+// that the original stands for. The lease keeps the dequeue count and the
+// insertion time of the original; a later delivery of the copy has its own.
 func (l *Lease) outlive(ctx context.Context) {
 	needed := wall().Add(l.o.Needs + l.o.Visibility)
 	if l.expires.IsZero() || !l.expires.Before(needed) {
@@ -152,16 +152,18 @@ func (l *Lease) outlive(ctx context.Context) {
 	ctx, cancel := within(context.WithoutCancel(ctx), l.limit())
 	defer cancel()
 	sent := wall()
+	text := message.WithIdentity(l.text, l.id)
 	// The copy is hidden from the start, so nobody sees two of them.
-	m, err := l.o.Queue.Send(ctx, l.text, l.o.Visibility)
+	m, err := l.o.Queue.Send(ctx, text, l.o.Visibility)
 	if err != nil {
-		l.Log().Warn("message may expire before the work is done: the copy that never expires was not made",
+		l.Log().Warn("message may expire before the work is done: the copy that never expires was not made, or its answer was lost and it comes up later",
 			"expires_at", l.expires, "error", err)
 		return
 	}
-	old, receipt := l.held, l.receipt
-	l.held, l.receipt, l.deadline = m.ID, m.Receipt, sent.Add(l.o.Visibility)
-	l.Log().Info("message expires too soon; it was replaced by a copy that never does", "expires_at", l.expires, "copy_id", m.ID)
+	old, receipt := l.id, l.receipt
+	l.id, l.receipt, l.text, l.deadline = m.ID, m.Receipt, text, sent.Add(l.o.Visibility)
+	l.LogTo(l.o.Log.With("message_id", l.id))
+	l.Log().Info("message expires too soon; it was replaced by a copy that never does", "expires_at", l.expires, "original_id", old)
 	if err := l.o.Queue.Delete(ctx, old, receipt); err != nil && !errors.Is(err, storage.ErrNotFound) {
 		l.Log().Warn("message replaced by a copy was not deleted; it may be delivered once more", "error", err)
 	}
@@ -174,7 +176,7 @@ func (l *Lease) LogTo(log *slog.Logger) { l.log.Store(log) }
 // Log is where the lease writes.
 func (l *Lease) Log() *slog.Logger { return l.log.Load() }
 
-// ID is the id of the message as it was received.
+// ID is the id of the message.
 func (l *Lease) ID() string { return l.id }
 
 // Text is what stands in the queue, byte for byte.
@@ -229,7 +231,7 @@ func (l *Lease) lose(why error) error {
 func (l *Lease) key() (id, receipt string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held, l.receipt
+	return l.id, l.receipt
 }
 
 func (l *Lease) left() time.Duration {

@@ -37,6 +37,40 @@ func Decode(raw []byte) (*Message, error) {
 	return fromMembers(members)
 }
 
+// Salvage returns who a message is about that Decode refused: a command to run a
+// scenario, in whatever version, whose ids can be told beyond doubt. JobID is ""
+// where that one cannot. False says that it is about nobody.
+func Salvage(raw []byte) (*Message, bool) {
+	body, err := jsonText(raw)
+	if err != nil {
+		return nil, false
+	}
+	members, err := readObject(body)
+	if members == nil {
+		return nil, false
+	}
+	for _, fault := range reason.Faults(err) { // it is there twice
+		if fault.Field == fieldType {
+			return nil, false
+		}
+		delete(members, fault.Field)
+	}
+	f := &fields{members: members}
+	if kind, given := f.given(fieldType); given {
+		if name, isText := text(kind); !isText || name != TypeRun {
+			return nil, false
+		}
+	}
+	m := &Message{Type: TypeRun, Version: Version, Basin: f.id(fieldBasin, true), Scenario: f.id(fieldScenario, true)}
+	if f.faults.Err() != nil {
+		return nil, false
+	}
+	if id := f.jobID(); f.faults.Err() == nil {
+		m.JobID = id
+	}
+	return m, true
+}
+
 // jsonText returns the JSON that raw is or encodes; it is well formed.
 func jsonText(raw []byte) ([]byte, error) {
 	text := trim(raw)

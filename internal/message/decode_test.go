@@ -246,3 +246,53 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// What can be told of a message that is refused is told; nothing is guessed.
+func TestSalvage(t *testing.T) {
+	tests := []struct {
+		name, text           string
+		basin, scenario, job string
+		ok                   bool
+	}{
+		{"wrong type of a field", `{"riverbasin_id":"ohio","scenario_id":42,"job_id":"j","force":"yes"}`, "ohio", "42", "j", true},
+		{"base64", "eyJyaXZlcmJhc2luX2lkIjoib2hpbyIsInNjZW5hcmlvX2lkIjoiNDIiLCJmb3JjZSI6MX0=", "ohio", "42", "", true},
+		{"another version", `{"type":"rsms.run","version":2,"riverbasin_id":"ohio","scenario_id":"42"}`, "ohio", "42", "", true},
+		{"job id of no form", `{"riverbasin_id":"ohio","scenario_id":"42","job_id":"a/b"}`, "ohio", "42", "", true},
+		{"job id twice", `{"riverbasin_id":"ohio","scenario_id":"42","job_id":"a","job_id":"b"}`, "ohio", "42", "", true},
+		{"something else twice", `{"riverbasin_id":"ohio","scenario_id":"42","x":1,"x":2}`, "ohio", "42", "", true},
+		{"basin twice", `{"riverbasin_id":"ohio","riverbasin_id":"ohio","scenario_id":"42"}`, "", "", "", false},
+		{"scenario of no form", `{"riverbasin_id":"ohio","scenario_id":"../42"}`, "", "", "", false},
+		{"no scenario", `{"riverbasin_id":"ohio"}`, "", "", "", false},
+		{"another command", `{"type":"rsms.stop","riverbasin_id":"ohio","scenario_id":"42"}`, "", "", "", false},
+		{"command of no form", `{"type":1,"riverbasin_id":"ohio","scenario_id":"42"}`, "", "", "", false},
+		{"command twice", `{"type":"rsms.run","type":"rsms.run","riverbasin_id":"ohio","scenario_id":"42"}`, "", "", "", false},
+		{"no object", `["ohio"]`, "", "", "", false},
+		{"no JSON", `{"riverbasin_id":"ohio","scenario_id":"42"`, "", "", "", false},
+	}
+	for _, tt := range tests {
+		m, ok := Salvage([]byte(tt.text))
+		if ok != tt.ok || ok && (m.Basin != tt.basin || m.Scenario != tt.scenario || m.JobID != tt.job || m.Type != TypeRun) {
+			t.Errorf("%s: %+v, %v", tt.name, m, ok)
+		}
+	}
+}
+
+func TestWithIdentity(t *testing.T) {
+	for _, raw := range []string{`{"riverbasin_id":"ohio","scenario_id":42,"force":true,"by":"api"}`,
+		base64.StdEncoding.EncodeToString([]byte(`{"riverbasin_id":"ohio","scenario_id":"42"}`)), `{"type":"worker.probe"}`} {
+		text := WithIdentity(raw, "n1")
+		before, errBefore := Decode([]byte(raw))
+		after, errAfter := Decode([]byte(text))
+		if errBefore != nil || errAfter != nil || after.Identity("another") != "n1" {
+			t.Fatalf("%s: %v, %v", text, errBefore, errAfter)
+		}
+		if after.JobID = ""; !reflect.DeepEqual(before, after) {
+			t.Errorf("%+v became %+v", before, after)
+		}
+	}
+	for _, raw := range []string{`{"riverbasin_id":"ohio","scenario_id":"42","job_id":"j"}`, "garbage", ""} {
+		if text := WithIdentity(raw, "n1"); text != raw {
+			t.Errorf("%q became %q", raw, text)
+		}
+	}
+}

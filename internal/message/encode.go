@@ -60,6 +60,22 @@ func (m *Message) Identity(queueMessageID string) string {
 	return "m-" + digest(text)
 }
 
+// WithIdentity returns the text of a queue message that gives the job id which
+// the message stands for under the id of the queue: raw itself where it gives
+// one, or cannot be decoded.
+func WithIdentity(raw, queueMessageID string) string {
+	m, err := Decode([]byte(raw))
+	if err != nil || m.JobID != "" {
+		return raw
+	}
+	m.JobID = m.Identity(queueMessageID)
+	text, err := m.Encode()
+	if err != nil {
+		return raw // as long as a message may be: there is no room for the id
+	}
+	return string(text)
+}
+
 // digest returns the first 128 bits of the SHA-256 of b in hexadecimal.
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -28,6 +28,7 @@ func (d *delivery) end(ctx context.Context, err error) error {
 	ctx, cancel := closing(ctx, d.Lease/2, d.job.Grace, "the queue did not take the end of the message in time")
 	defer cancel()
 	code := reason.Of(err)
+	_, unsettled := errors.AsType[*Unsettled](err)
 	switch {
 	case err == nil:
 		return d.complete(ctx)
@@ -35,6 +36,8 @@ func (d *delivery) end(ctx context.Context, err error) error {
 		err := d.lease.Err()
 		d.lease.Abandon()
 		return err
+	case unsettled:
+		return d.release(ctx, err, d.RetryDelay(d.attempt))
 	case code == reason.LeaseLost, code == reason.Internal:
 		d.lease.Abandon()
 		return err
@@ -45,6 +48,8 @@ func (d *delivery) end(ctx context.Context, err error) error {
 			d.log.Warn("the message of the cancelled job was not deleted", "error", gone)
 		}
 		return err
+	case d.done && errors.Is(err, runs.ErrNotTold) && !(code.Transient() && d.job.again(code)):
+		return d.untold(ctx, err)
 	case !code.Transient():
 		return d.poison(ctx, err)
 	case d.job.again(code):
@@ -84,13 +89,8 @@ func (d *delivery) release(ctx context.Context, err error, delay time.Duration) 
 	return err
 }
 
-// lastAttempt ends a message that has no attempts left. A job whose result
-// stands, so that only its notice is missing, is done.
+// lastAttempt ends a message that has no attempts left.
 func (d *delivery) lastAttempt(ctx context.Context, err error) error {
-	if errors.Is(err, runs.ErrNotTold) && d.done(ctx) {
-		d.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", err)
-		return d.complete(ctx)
-	}
 	final := d.poison(ctx, d.job.exhausted(err))
 	if reason.Of(err) == reason.TimedOut {
 		return err
@@ -98,17 +98,28 @@ func (d *delivery) lastAttempt(ctx context.Context, err error) error {
 	return final
 }
 
-// done reports whether the record says that the job is completed.
-func (d *delivery) done(ctx context.Context) bool {
-	record, err := runs.Read(ctx, d.job.Runs, d.message.Basin, d.message.Scenario)
-	return err == nil && record.State == runs.Completed
+// untold ends a message whose result stands and whose done-notice cannot be
+// sent, now or by another attempt.
+func (d *delivery) untold(ctx context.Context, err error) error {
+	d.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", err)
+	return d.complete(ctx)
 }
 
-// poison moves the message to the poison queue.
+// onRecord reports whether the run record says what the message came to.
+func (d *delivery) onRecord(ctx context.Context) (bool, error) {
+	record, err := d.readRecord(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, over := record.Ending(d.lease.ID())
+	return over, nil
+}
+
+// poison moves the message to the poison queue, once its scenario tells why.
 func (d *delivery) poison(ctx context.Context, err error) error {
 	if d.message != nil && d.message.Type == message.TypeRun {
-		if untold := d.tellFailed(ctx, err); untold != nil {
-			d.log.Error("the done-notice could not be sent", "error", untold)
+		if untold := d.settle(ctx, err); untold != nil {
+			return d.stay(ctx, untold)
 		}
 	}
 	moved := d.lease.Poison(ctx, reason.Of(err), reason.Detail(err), d.jobID)
@@ -123,19 +134,62 @@ func (d *delivery) poison(ctx context.Context, err error) error {
 	return errors.Join(reason.Wrap(reason.StorageUnavailable, moved, "the message was not moved to the poison queue"), err)
 }
 
-// tellFailed sees that a job that failed for good is told of. Where it has a
-// run record, the notice is with that; where there is no scenario to have one,
-// it is sent as it is.
+// settle sees that the scenario and who waits for a done-notice are told of a
+// job that failed for good. An error is why the message must stay.
+func (d *delivery) settle(ctx context.Context, err error) error {
+	over, unread := d.onRecord(ctx)
+	if unread == nil && !over {
+		failed := d.job.Fail(ctx, d.message, d.jobID, err)
+		if _, unsettled := errors.AsType[*Unsettled](failed); unsettled {
+			return failed
+		}
+		switch reason.Of(failed) {
+		case reason.LeaseLost:
+			return failed
+		case reason.Busy:
+			if !d.refused {
+				return failed
+			}
+		}
+		over, unread = d.onRecord(ctx)
+	}
+	switch {
+	case unread != nil && reason.Of(unread).Transient():
+		return &Unsettled{Err: unread, Run: err}
+	case over:
+		if untold := d.job.run(d.message, d.jobID).tell(ctx); untold != nil {
+			d.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", untold)
+		}
+		return nil
+	}
+	return d.tellFailed(ctx, err)
+}
+
+// tellFailed sends the notice of a job that has no scenario whose record could
+// keep it. Where that fails at the last attempt the message goes without it.
 func (d *delivery) tellFailed(ctx context.Context, err error) error {
 	if d.job.Notify == nil {
 		return nil
 	}
-	record, unread := runs.Read(ctx, d.job.Runs, d.message.Basin, d.message.Scenario)
-	if unread == nil && record.JobID == d.jobID && record.Over() {
-		return d.tell(ctx)
-	}
 	now := time.Now()
 	notice := message.Done{Basin: d.message.Basin, Scenario: d.message.Scenario, JobID: d.jobID, State: string(runs.Failed),
 		Reason: reason.Of(err), Detail: reason.Detail(err), Attempt: d.attempt, StartedAt: now, FinishedAt: now, Commit: d.job.Commit}
-	return d.job.Notify(ctx, notice.Encode())
+	untold := d.job.Notify(ctx, notice.Encode())
+	if untold != nil && d.attempt >= d.Attempts {
+		d.log.Error("the done-notice could not be sent", "error", untold)
+		return nil
+	}
+	return reason.Wrap(reason.StorageUnavailable, untold, "the queue of RSMS_DONE_QUEUE_NAME took no done-notice")
+}
+
+// stay leaves the message in the queue because of err.
+func (d *delivery) stay(ctx context.Context, err error) error {
+	switch reason.Of(err) {
+	case reason.LeaseLost:
+		d.lease.Abandon()
+		return err
+	case reason.Busy:
+		return d.snooze(ctx, err)
+	}
+	return d.release(ctx, err, d.RetryDelay(d.attempt))
 }

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"rsmsjob/internal/message"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
@@ -18,14 +17,41 @@ import (
 	"rsmsjob/internal/storage"
 )
 
+// Unsettled says that how a message ended is not on record, so that it must stay
+// in the queue: deleted or put aside, it would leave a scenario that says Queued
+// or Running for ever. Its reason is that of Err.
+type Unsettled struct {
+	Err error // why it is not
+	Run error // what the run came to, nil for a result
+}
+
+func (u *Unsettled) Error() string {
+	text := "how the job ended is not on record, so it is tried again: " + u.Err.Error()
+	if u.Run != nil {
+		text += "; the job: " + u.Run.Error()
+	}
+	return text
+}
+
+func (u *Unsettled) Unwrap() error { return u.Err }
+
 // finish records how a run ended, in a time of its own, and returns the error
-// of the run, or of the recording where the run had none; a done-notice that
+// of the run, or *Unsettled where it could not be recorded; a done-notice that
 // could not be sent is runs.ErrNotTold in both. What the engines of a
 // failed run said, and the log of the run, are kept first, in half of that time.
 // A run that lost its scenario writes nothing.
 func (r *run) finish(ctx context.Context, answer *Answer, err error, engineLogs []publish.Blob) error {
-	ctx, cancel := closing(ctx, r.Lease/2, r.Grace, "the end of the run could not be recorded in time")
+	ctx, cancel := r.closing(ctx)
 	defer cancel()
+	return r.finishWithin(ctx, answer, err, engineLogs)
+}
+
+func (j *Job) closing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return closing(ctx, j.Lease/2, j.Grace, "the end of the run could not be recorded in time")
+}
+
+// finishWithin is finish in the time of ctx.
+func (r *run) finishWithin(ctx context.Context, answer *Answer, err error, engineLogs []publish.Blob) error {
 	out := r.outcome(err)
 	r.summary(answer, out)
 	deadline, _ := ctx.Deadline()
@@ -33,22 +59,45 @@ func (r *run) finish(ctx context.Context, answer *Answer, err error, engineLogs 
 	r.keepLogs(first, engineLogs)
 	done()
 	end := r.hold.Finish(ctx, out)
-	if err == nil {
-		if errors.Is(end, storage.ErrNotFound) {
-			return reason.Wrap(reason.ScenarioNotFound, end, "the scenario row was removed during the run; the result is published")
-		}
-		if len(reason.Faults(end)) > 0 {
-			return reason.Wrap(reason.InvalidScenario, end, "")
-		}
-		return end
-	}
-	if errors.Is(end, runs.ErrNotTold) {
+	switch {
+	case end == nil:
+		return err
+	case errors.Is(end, runs.ErrNotTold):
 		return errors.Join(err, end)
+	case reason.Of(err) == reason.LeaseLost:
+		return err
+	case reason.Of(end) == reason.LeaseLost:
+		return end
+	case err != nil && untellable(end):
+		r.Log.Error("the scenario row cannot be told how the run ended", "error", end)
+		return err
+	case err != nil:
+		return r.unsettled(end, err)
+	case errors.Is(end, storage.ErrNotFound):
+		return reason.Wrap(reason.ScenarioNotFound, end, "the scenario row was removed during the run; the result is published")
+	case len(reason.Faults(end)) > 0:
+		return reason.Wrap(reason.InvalidScenario, end, "")
 	}
-	if end != nil && reason.Of(err) != reason.LeaseLost {
-		r.Log.Error("the end of the run was not recorded", "error", end)
+	return r.unsettled(end, nil)
+}
+
+// unsettled is the error of a run whose end could not be recorded because of
+// why. Nobody tries a run by hand again: it has the error of the run.
+func (r *run) unsettled(why, err error) error {
+	if r.Attempts > 0 && reason.Of(why) != reason.StorageDenied {
+		return &Unsettled{Err: why, Run: err}
 	}
+	if err == nil {
+		return why
+	}
+	r.Log.Error("the end of the run was not recorded", "error", why)
 	return err
+}
+
+// untellable reports whether a scenario row cannot be told however often it is
+// tried: there is none, or it is broken.
+func untellable(err error) bool {
+	return errors.Is(err, storage.ErrNotFound) || len(reason.Faults(err)) > 0
 }
 
 // closing is the time for the last writes of a run, which need one of their
@@ -115,52 +164,32 @@ func (j *Job) exhausted(err error) *reason.Error {
 		Detail: fmt.Sprintf("attempt %d of %d ended with %s: %s", j.Attempt, j.Attempts, reason.Of(err), reason.Detail(err))}
 }
 
-// refuse tells the scenario row, where there is one and nobody runs it, that
-// its inputs cannot even be read or there is no engine, and returns the error.
-func (r *run) refuse(ctx context.Context, request runs.Request, err error) error {
-	switch reason.Of(err) {
-	case reason.EngineMissing, reason.BasinNotFound, reason.InvalidBasin, reason.InvalidFlows, reason.InvalidScenario, reason.StorageDenied:
-	default:
-		return err
-	}
-	return r.fail(ctx, request, err)
-}
-
 // fail ends the job with err without a run: the scenario row, where there is
-// one, says so. The error is err, or reason.Busy where somebody runs it.
+// one, says so. The error is err, or reason.Busy where somebody runs it, or
+// *Unsettled.
 func (r *run) fail(ctx context.Context, request runs.Request, err error) error {
-	if _, unread := r.Inputs.Scenario(ctx, request.Basin, request.Scenario); unread != nil {
-		return err // there is no row to tell, and a run record would stand for nothing
+	switch reason.Of(err) {
+	case reason.Busy, reason.LeaseLost, reason.Shutdown, reason.Internal:
+		return err // the message comes back by itself
 	}
-	request.Force = true
+	ctx, cancel := r.closing(ctx)
+	defer cancel()
+	if _, unread := r.Inputs.Scenario(ctx, request.Basin, request.Scenario); untellable(unread) {
+		return err // a run record would stand for nothing
+	} else if unread != nil {
+		return r.unsettled(unread, err)
+	}
 	hold, took := runs.Take(ctx, r.Runs, request)
-	if reason.Of(took) == reason.Busy && r.Attempts > 0 {
+	switch {
+	case took == nil:
+		r.hold = hold
+		return r.finishWithin(ctx, nil, err, nil)
+	case untellable(took):
+		return err
+	case reason.Of(took) == reason.Busy && r.Attempts > 0:
 		return took // its owner may still make it
 	}
-	if took != nil {
-		r.Log.Warn("the scenario row was not told", "error", took)
-		return err
-	}
-	r.hold = hold
-	return r.finish(ctx, nil, err, nil)
-}
-
-// tellDuplicate sees that a job whose result was there already, so that it had
-// no run to record, is told of: the notice of the run that made the result may
-// be pending, and a job of another id has one of its own.
-func (r *run) tellDuplicate(ctx context.Context, m *publish.Marker) error {
-	if r.Notify == nil {
-		return nil
-	}
-	if err := runs.Tell(ctx, r.Runs, m.Basin, m.Scenario, r.Notify); err != nil || m.JobID == r.ids.JobID {
-		return err
-	}
-	notice := message.Done{Basin: m.Basin, Scenario: m.Scenario, JobID: r.ids.JobID, RunKey: m.RunKey, State: string(runs.Completed),
-		Attempt: m.Attempt, StartedAt: m.StartedAt, FinishedAt: m.FinishedAt, Commit: m.Commit}
-	if err := r.Notify(ctx, notice.Encode()); err != nil {
-		return fmt.Errorf("%w: %w", runs.ErrNotTold, reason.Wrap(reason.StorageUnavailable, err, "the queue of RSMS_DONE_QUEUE_NAME took no done-notice"))
-	}
-	return nil
+	return r.unsettled(took, err)
 }
 
 // keepLogs publishes what the engines said in a run that has no result, and the
@@ -187,7 +216,10 @@ func (r *run) keepLogs(ctx context.Context, logs []publish.Blob) {
 
 // summary is the one line that says what a run came to. Times are in seconds.
 func (r *run) summary(answer *Answer, out runs.Outcome) {
-	list := []any{"state", string(out.State), "attempt_of_run", r.hold.Attempt(), "seconds", time.Since(r.began).Seconds()}
+	list := []any{"state", string(out.State), "seconds", time.Since(r.began).Seconds()}
+	if r.hold != nil {
+		list = append(list, "attempt_of_run", r.hold.Attempt())
+	}
 	if out.Reason != "" {
 		list = append(list, "reason", string(out.Reason))
 	}

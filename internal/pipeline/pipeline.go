@@ -16,6 +16,7 @@ import (
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
+	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
 	"rsmsjob/internal/storage"
 )
@@ -43,9 +44,6 @@ type Job struct {
 	Runs    runs.Store
 	Results Results
 
-	// Ready sees that the store can take a result, before hours are spent on
-	// one; nil where that needs no look.
-	Ready func(ctx context.Context) error
 	// Engines finds the set of engines.
 	Engines     func() (*engine.Set, error)
 	EngineEnv   []string
@@ -65,6 +63,8 @@ type Job struct {
 	// Held says why the message of the run is no longer ours; nil for a run by
 	// hand.
 	Held func() error
+	// Message is the id of the queue message, "" for a run by hand.
+	Message string
 	// Since is when the job was asked for; the zero time is now.
 	Since time.Time
 	// Attempt is which delivery of the message this is, and Attempts how many it
@@ -99,14 +99,7 @@ type Answer struct {
 func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answer, error) {
 	r := j.run(m, jobID)
 	r.sweep() // also where there is nothing else to do
-	answer, err := r.take(ctx, m)
-	if !errors.Is(err, runs.ErrCurrent) {
-		return answer, err
-	}
-	if answer, err = r.current(ctx); err != nil {
-		return nil, err
-	}
-	return answer, r.tellDuplicate(ctx, answer.Marker)
+	return r.take(ctx, m)
 }
 
 func (j *Job) run(m *message.Message, jobID string) *run {
@@ -115,54 +108,115 @@ func (j *Job) run(m *message.Message, jobID string) *run {
 
 // request asks for the scenario in the name of this run.
 func (r *run) request(m *message.Message) runs.Request {
-	return runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: r.ids.JobID, Owner: r.Owner, Lease: r.Lease,
+	return runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: r.ids.JobID, Message: r.Message, Owner: r.Owner, Lease: r.Lease,
 		Metadata: metadata(m), Held: r.Held, Commit: r.Commit, Since: r.Since, Notify: r.Notify, Log: r.Log}
 }
 
 // take reads the inputs, makes the scenario ours and runs it.
 func (r *run) take(ctx context.Context, m *message.Message) (*Answer, error) {
 	r.step("inputs", 0)
-	if r.Ready != nil {
-		if err := r.Ready(ctx); err != nil {
-			return nil, err
-		}
-	}
 	request := r.request(m)
 	var err error
 	if r.set, err = r.Engines(); err != nil {
-		return nil, r.refuse(ctx, request, err)
+		return nil, r.fail(ctx, request, err)
 	}
 	if r.in, err = r.load(ctx, m, r.set); err != nil {
-		return nil, r.refuse(ctx, request, err)
+		return nil, r.fail(ctx, request, err)
 	}
 	force, err := r.forced(ctx, m)
 	if err != nil {
-		return nil, err
+		return nil, r.fail(ctx, request, err)
 	}
-	request.RunKey, request.Engine, request.Force = r.in.key, r.set.Version(), force
-	request.Current = func(ctx context.Context) (bool, error) { return r.whole(ctx, r.ids, r.in.key) }
+	if nothing, err := r.told(ctx, force); err != nil {
+		return nil, r.fail(ctx, request, err)
+	} else if nothing {
+		return r.repeat(ctx)
+	}
+	request.RunKey, request.Engine = r.in.key, r.set.Version()
 	if r.hold, err = runs.Take(ctx, r.Runs, request); err != nil {
-		return nil, err
+		return nil, r.fail(ctx, r.request(m), err)
 	}
 	return r.owned(ctx, force)
 }
 
 // forced reports whether the message wants a run although the result is
-// current. A message that is delivered again after its own forced run was done
-// does not want another one.
+// current. A message whose forced run was killed behind its result does not
+// want another one.
 func (r *run) forced(ctx context.Context, m *message.Message) (bool, error) {
 	if !m.Force || r.Since.IsZero() {
 		return m.Force, nil
 	}
-	record, err := runs.Read(ctx, r.Runs, m.Basin, m.Scenario)
-	if errors.Is(err, storage.ErrNotFound) {
-		return true, nil
+	made, err := r.made(ctx)
+	return made == nil, err
+}
+
+// told reports whether there is nothing to do, not even to record: this very job
+// is completed, its scenario says so, and the result is whole.
+func (r *run) told(ctx context.Context, force bool) (bool, error) {
+	if force || r.in.columns["Status"] != string(runs.Completed) {
+		return false, nil
 	}
-	if err != nil {
+	record, err := runs.Read(ctx, r.Runs, r.ids.Basin, r.ids.Scenario)
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, runs.ErrUnreadable):
+		return false, nil
+	case err != nil:
 		return false, err
+	case record.State != runs.Completed || record.JobID != r.ids.JobID || record.RunKey != r.in.key:
+		return false, nil
 	}
-	done := record.State == runs.Completed && record.JobID == r.ids.JobID && !record.StartedAt.Before(r.Since.Truncate(time.Second))
-	return !done, nil
+	return r.whole(ctx, r.ids, r.in.key)
+}
+
+// repeat is the answer to a job that is completed; a notice of that may wait.
+func (r *run) repeat(ctx context.Context) (*Answer, error) {
+	answer, err := r.current(ctx)
+	if err != nil {
+		return nil, r.unsettled(err, nil)
+	}
+	r.summary(answer, runs.Outcome{State: runs.Completed})
+	return answer, r.tell(ctx)
+}
+
+// tell sends the notices that earlier runs of the scenario left behind. The
+// error is runs.ErrNotTold or, where it is not known whether there are any,
+// *Unsettled.
+func (r *run) tell(ctx context.Context) error {
+	err := runs.Tell(ctx, r.Runs, r.ids.Basin, r.ids.Scenario, r.Notify)
+	if err != nil && !errors.Is(err, runs.ErrNotTold) {
+		return r.unsettled(err, nil)
+	}
+	return err
+}
+
+// made is the marker of the result that this job made since it was asked for,
+// nil where there is none.
+func (r *run) made(ctx context.Context) (*publish.Marker, error) {
+	marker, err := r.marker(ctx, r.ids)
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, publish.ErrNoMarker):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case marker.JobID != r.ids.JobID || marker.StartedAt.Before(r.Since.Truncate(time.Second)):
+		return nil, nil
+	}
+	return marker, nil
+}
+
+// record ends a job whose result is there and was not recorded.
+func (r *run) record(ctx context.Context, m *message.Message, made *publish.Marker) (*Answer, error) {
+	request := r.request(m)
+	request.RunKey, request.Engine = made.RunKey, made.Engine
+	var err error
+	if r.hold, err = runs.Take(ctx, r.Runs, request); err != nil {
+		if reason.Of(err).Transient() && reason.Of(err) != reason.Busy {
+			err = &Unsettled{Err: err}
+		}
+		return nil, err
+	}
+	answer := &Answer{Current: true, Marker: made}
+	return answer, r.finish(ctx, answer, nil, nil)
 }
 
 // current is the answer of a run that had nothing to do.

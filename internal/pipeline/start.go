@@ -37,8 +37,9 @@ func (n *NoStart) Error() string { return "no start: " + n.Err.Error() }
 func (n *NoStart) Unwrap() error { return n.Err }
 
 // Start calls try, the first that is asked of a storage, until it succeeds. It
-// returns a *NoStart with its last error behind the deadline, or at once where
-// waiting cannot help; and the cause of ctx.
+// returns a *NoStart with the last error of the storage behind the deadline, or
+// at once where waiting cannot help; any other error as it is; and the cause of
+// ctx.
 func (p Patience) Start(ctx context.Context, try func(ctx context.Context) error) error {
 	began, pause := time.Now(), firstPause
 	for {
@@ -49,6 +50,8 @@ func (p Patience) Start(ctx context.Context, try func(ctx context.Context) error
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case reason.Of(err) != reason.StorageUnavailable && reason.Of(err) != reason.StorageDenied:
+			return err
 		case !p.late(err) || left <= 0:
 			return &NoStart{err}
 		}
@@ -85,16 +88,21 @@ func (p Patience) late(err error) bool {
 func (w *Worker) claim(ctx context.Context) (*lease.Lease, error) {
 	began, pause := time.Now(), firstPause
 	for {
-		var l *lease.Lease
-		err := w.Patience.Start(ctx, func(context.Context) (err error) {
-			// The lease outlives the limit of the first call, so it has the context
-			// of the process.
-			l, err = lease.Claim(ctx, lease.Options{Queue: w.Queue, Poison: w.Poison, Visibility: w.Lease, Needs: w.JobTimeout,
-				Answer: w.Answer, Log: w.Log.With("run", w.Run)})
-			return err
-		})
-		if err != nil || l != nil {
-			return l, err
+		waiting := w.looked
+		if !waiting {
+			err := w.Patience.Start(ctx, func(ctx context.Context) (err error) {
+				waiting, err = w.Look(ctx)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			w.looked = waiting
+		}
+		if waiting {
+			if l, err := w.take(ctx); l != nil || err != nil {
+				return l, err
+			}
 		}
 		left := w.PollWait - time.Since(began)
 		if left <= 0 {
@@ -105,6 +113,18 @@ func (w *Worker) claim(ctx context.Context) (*lease.Lease, error) {
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// take claims a message; nil where there is none.
+func (w *Worker) take(ctx context.Context) (l *lease.Lease, err error) {
+	err = w.Patience.Start(ctx, func(context.Context) (err error) {
+		// The lease outlives the limit of the first call, so it has the context
+		// of the process.
+		l, err = lease.Claim(ctx, lease.Options{Queue: w.Queue, Poison: w.Poison, Visibility: w.Lease, Needs: w.JobTimeout,
+			Answer: w.Answer, Log: w.Log.With("run", w.Run)})
+		return err
+	})
+	return l, err
 }
 
 // sleep waits, and reports whether ctx lasted so long.

@@ -29,13 +29,18 @@ type Worker struct {
 	PollWait   time.Duration // how long a first message is waited for
 	Answer     time.Duration // how long the queue may take to give one
 
+	// Look sees, before anything is taken, whether a message waits, and if so that
+	// the job could run: an empty queue is asked for nothing else.
+	Look func(ctx context.Context) (waiting bool, err error)
 	// Job makes the job for a message; its message-related fields are set here.
 	Job func(log *slog.Logger) *Job
 	// Probe does what a worker.probe message asks for, and records it.
-	Probe func(ctx context.Context, m *message.Message, jobID string) error
+	Probe func(ctx context.Context, log *slog.Logger, m *message.Message, jobID string) error
 	// Run names this process in the log.
 	Run string
 	Log *slog.Logger
+
+	looked bool // and the job could run
 }
 
 // Poisoned says that the message was moved to the poison queue, and why.
@@ -85,7 +90,9 @@ type delivery struct {
 	lease   *lease.Lease
 	message *message.Message // nil where it cannot be decoded
 	jobID   string
-	attempt int // deliveries so far that count
+	refused bool // it cannot be decoded, though it says who it is about
+	done    bool // the result stands
+	attempt int  // deliveries so far that count
 	log     *slog.Logger
 	job     *Job
 }
@@ -94,7 +101,7 @@ type delivery struct {
 func (d *delivery) setLog(log *slog.Logger) {
 	d.log, d.job = log, d.Job(log)
 	d.lease.LogTo(log)
-	d.job.Held, d.job.Since = d.lease.Err, d.lease.InsertedAt()
+	d.job.Held, d.job.Message, d.job.Since = d.lease.Err, d.lease.ID(), d.lease.InsertedAt()
 	d.job.Attempt, d.job.Attempts = d.attempt, d.Attempts
 }
 
@@ -103,21 +110,21 @@ func (d *delivery) handle(ctx context.Context) (*Answer, error) {
 	d.log.Info("message claimed", "dequeue_count", d.lease.DequeueCount(), "inserted_at", d.lease.InsertedAt())
 	m, err := message.Decode([]byte(d.lease.Text()))
 	if err != nil {
+		d.salvage()
 		return nil, err
 	}
 	d.message, d.jobID = m, m.Identity(d.lease.ID())
-	if m.Type == message.TypeProbe {
-		d.identify()
-		return nil, d.Probe(ctx, m, d.jobID)
-	}
 	record, err := d.record(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d.attempt -= record.Snoozed[d.lease.ID()]
 	d.identify()
+	if end, over := record.Ending(d.lease.ID()); over {
+		return nil, d.ended(ctx, end)
+	}
 	if d.attempt > d.Attempts {
-		return d.tooOften(ctx, record)
+		return d.tooOften(ctx)
 	}
 	limit := d.JobTimeout
 	if m.Timeout > 0 {
@@ -125,7 +132,23 @@ func (d *delivery) handle(ctx context.Context) (*Answer, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, Overtime(limit))
 	defer cancel()
-	return d.job.Run(ctx, m, d.jobID)
+	if m.Type == message.TypeProbe {
+		return nil, d.Probe(ctx, d.log, m, d.jobID)
+	}
+	answer, err := d.job.Run(ctx, m, d.jobID)
+	d.done = answer != nil
+	return answer, err
+}
+
+// salvage finds out which job and scenario a message means that is refused:
+// they are told.
+func (d *delivery) salvage() {
+	m, ok := message.Salvage([]byte(d.lease.Text()))
+	if !ok {
+		return
+	}
+	d.message, d.jobID, d.refused = m, m.Identity(d.lease.ID()), true
+	d.identify()
 }
 
 // Overtime is why a run ended that took longer than its limit.
@@ -142,38 +165,64 @@ func (d *delivery) identify() {
 	d.setLog(log)
 }
 
-// record is the run record of the scenario, empty where there is none.
+// record is the run record of the scenario, empty where there is none or none
+// that can be read. Without an answer, how often the message may be tried is
+// not known, so it stays.
 func (d *delivery) record(ctx context.Context) (*runs.Record, error) {
-	if d.lease.DequeueCount() <= 1 {
-		return &runs.Record{}, nil // not needed: it was never snoozed
+	if d.lease.DequeueCount() <= 1 || d.message.Type == message.TypeProbe {
+		return &runs.Record{}, nil // not needed: there was no delivery before
 	}
+	record, err := d.readRecord(ctx)
+	if err != nil && reason.Of(err).Transient() {
+		return nil, &Unsettled{Err: err}
+	}
+	return record, err
+}
+
+func (d *delivery) readRecord(ctx context.Context) (*runs.Record, error) {
 	record, err := runs.Read(ctx, d.job.Runs, d.message.Basin, d.message.Scenario)
-	if errors.Is(err, storage.ErrNotFound) {
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, runs.ErrUnreadable) {
 		return &runs.Record{}, nil
 	}
 	return record, err
 }
 
-// tooOften ends a message that was delivered more often than it may be: its
-// workers died. One that died behind its work is done all the same.
-func (d *delivery) tooOften(ctx context.Context, record *runs.Record) (*Answer, error) {
-	if record.State == runs.Completed && record.JobID == d.jobID {
-		d.log.Warn("the work was done by an earlier attempt that died")
-		return nil, d.tell(ctx)
+// ended is the answer to a message whose end is on record: the worker that came
+// to it died before the message was gone.
+func (d *delivery) ended(ctx context.Context, end runs.End) error {
+	d.log.Warn("the job came to its end in an earlier delivery, whose worker died", "state", string(end.State), "reason", string(end.Reason))
+	if end.State == runs.Completed {
+		d.done = true
+		return d.job.run(d.message, d.jobID).tell(ctx)
 	}
+	return &reason.Error{Code: end.Reason, Detail: end.Detail}
+}
+
+// tooOften ends a message that was delivered more often than it may be: its
+// workers died. One that died behind its result is done all the same.
+func (d *delivery) tooOften(ctx context.Context) (*Answer, error) {
 	err := reason.New(reason.MaxAttempts, "the message was delivered %d times, %d are allowed, and no attempt came to its end",
 		d.attempt, d.Attempts)
+	if d.message.Type == message.TypeProbe {
+		return nil, err
+	}
+	r := d.job.run(d.message, d.jobID)
+	marker, unknown := r.made(ctx)
+	switch {
+	case unknown != nil && reason.Of(unknown).Transient():
+		return nil, &Unsettled{Err: unknown}
+	case marker != nil:
+		d.log.Warn("the result was made by an earlier attempt that died")
+		d.done = true
+		return r.record(ctx, d.message, marker)
+	}
 	return nil, d.job.Fail(ctx, d.message, d.jobID, err)
 }
 
 // Fail ends a job with err without running it, so that its scenario row says
-// so. The error is err, or reason.Busy while somebody else runs the scenario.
+// so. The error is err, or reason.Busy while somebody else runs the scenario,
+// or *Unsettled where that could not be recorded.
 func (j *Job) Fail(ctx context.Context, m *message.Message, jobID string, err error) error {
 	r := j.run(m, jobID)
 	return r.fail(ctx, r.request(m), err)
-}
-
-// tell sends the notices that an earlier run of the scenario left behind.
-func (d *delivery) tell(ctx context.Context) error {
-	return runs.Tell(ctx, d.job.Runs, d.message.Basin, d.message.Scenario, d.job.Notify)
 }

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,21 +21,22 @@ type Rows interface {
 }
 
 // Read returns the run record of a scenario, storage.ErrNotFound where there is
-// none.
+// none, ErrUnreadable where there is something else.
 func Read(ctx context.Context, store Store, basin, scenario string) (*Record, error) {
 	r, _, err := read(ctx, store, basin, scenario)
 	return r, err
 }
 
 // Queue notes in the scenario row and in the record that a job is on the queue
-// or about to be, and returns the record. Call it before the message is sent:
-// a cancel of what was there before is forgotten. While a live owner runs the
+// or about to be, and returns the record. Call it while nobody can take the
+// message yet: a cancel of an earlier job of the same id is forgotten. While a live owner runs the
 // scenario nothing is changed and the record returned is that of its run, in
 // state Running: the job waits behind it. storage.ErrNotFound says that there
-// is no scenario row; no record is written then.
+// is no scenario row; no record is written then. ErrToldOnly says that the row
+// may say Queued and the record does not.
 func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata string) (*Record, error) {
 	told := false
-	return change(ctx, store, basin, scenario, func(r *Record) (bool, error) {
+	record, err := change(ctx, store, basin, scenario, func(r *Record) (bool, error) {
 		if r.Live(wall()) {
 			if !told {
 				return false, nil
@@ -47,10 +49,19 @@ func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata st
 		*r = *r.waiting(jobID, metadata)
 		// The row comes first: once the record is written without a conflict,
 		// nobody can have taken the scenario before the row was told.
-		told = true
-		return true, tell(ctx, store, basin, scenario, columns(r))
+		err := tell(ctx, store, basin, scenario, columns(r))
+		told = told || !unwritable(err)
+		return true, err
 	})
+	if err != nil && told {
+		return nil, fmt.Errorf("%w: %w", ErrToldOnly, err)
+	}
+	return record, err
 }
+
+// ErrToldOnly says that a scenario row was told that its job waits, or may have
+// been, and the run record was not. The job can be run all the same.
+var ErrToldOnly = errors.New("the scenario row says Queued, the run record does not")
 
 // Cancel asks what runs or waits in the scenario to stop, and returns the
 // record. An owner sees it within seconds, a job that waits when it is taken.
@@ -107,7 +118,7 @@ func Note(ctx context.Context, store Store, basin, scenario string, r Record) er
 		if old.Live(wall()) {
 			return false, busy(basin, scenario)
 		}
-		r.Generation, r.Notices, r.Snoozed = old.Generation, old.Notices, old.Snoozed
+		r.inherit(old)
 		*old = r
 		return true, nil
 	})

@@ -81,12 +81,7 @@ func entries() []entry {
 				h.done.Wait()
 			}
 			return err
-		}, func(from string) (State, error) {
-			if from == string(Completed) {
-				return "", ErrCurrent
-			}
-			return becomes(Running, busy)(from)
-		}},
+		}, becomes(Running, busy)},
 		{"Queue", Running, func(t *testing.T, store *memory) error {
 			_, err := Queue(t.Context(), store, "ohio", "42", "k", "")
 			return err
@@ -162,6 +157,22 @@ func (e entry) check(t *testing.T, from string) {
 	}
 }
 
+// A row that was told and a record that was not are told apart from neither.
+func TestQueueToldOnly(t *testing.T) {
+	for op, told := range map[string]bool{"Run": false, "MergeScenario": true, "PutRun": true} {
+		store := &memory{}
+		store.fail = failing(op)
+		_, err := Queue(t.Context(), store, "ohio", "42", "k", "")
+		if reason.Of(err) != reason.StorageUnavailable || errors.Is(err, ErrToldOnly) != told {
+			t.Errorf("%s fails: %v", op, err)
+		}
+	}
+	store := &memory{noRow: true}
+	if _, err := Queue(t.Context(), store, "ohio", "42", "k", ""); !errors.Is(err, storage.ErrNotFound) || errors.Is(err, ErrToldOnly) {
+		t.Errorf("no row: %v", err)
+	}
+}
+
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
@@ -179,7 +190,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("record   %+v\nreturned %+v\nwant     %+v", got, *r, want)
 		}
 		for column, want := range map[string]any{"Status": "Queued", "Progress": 0.0, "Step": "", "StatusDetail": "", "Reason": "",
-			"JobId": "k", "FinishedAt": nil, "Attempt": 1, "EngineVersion": "bundled"} {
+			"JobId": "k", "FinishedAt": nil, "StartedAt": nil, "Attempt": 0, "EngineVersion": ""} {
 			if got := store.column(column); got != want {
 				t.Errorf("column %s is %v, want %v", column, got, want)
 			}

@@ -89,7 +89,6 @@ func TestCancelOfAWaitingJob(t *testing.T) {
 				}
 				mustFinish(t, h, Outcome{State: Cancelled})
 				// Once that is over the next job is free.
-				req.Force = true
 				h = mustTake(t, store, req)
 				if h.Context.Err() != nil {
 					t.Error("a cancel was heard twice")
@@ -144,7 +143,7 @@ func TestCancelAgainstTheEnd(t *testing.T) {
 		"queued": func(t *testing.T, m *memory) *Hold { m.status(Queued); return nil },
 		"another job": func(t *testing.T, m *memory) *Hold {
 			req := request("b")
-			req.JobID, req.Force = "k", true
+			req.JobID = "k"
 			return mustTake(t, m, req)
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,6 +151,7 @@ func (h *Hold) end(ctx context.Context, out Outcome, now time.Time) (untold, err
 			return nil, untold
 		}
 		h.leaveNotice(&r)
+		h.leaveEnd(&r)
 		if err := h.put(ctx, &r); !errors.Is(err, storage.ErrConflict) {
 			return untold, err
 		}
@@ -173,6 +175,16 @@ func (r *Record) end(out Outcome, now time.Time) {
 	if out.State == Completed {
 		r.Step, r.Progress = "done", 100
 	}
+}
+
+// leaveEnd puts what the queue message of the run came to into r.
+func (h *Hold) leaveEnd(r *Record) {
+	if h.req.Message == "" || !r.Over() {
+		return
+	}
+	r.Ended = slices.DeleteFunc(slices.Clone(r.Ended), func(e End) bool { return e.Message == h.req.Message })
+	r.Ended = append(r.Ended, End{Message: h.req.Message, State: r.State, Reason: r.Reason, Detail: r.Detail})
+	r.Ended = r.Ended[max(0, len(r.Ended)-maxEnded):]
 }
 
 // rescue turns a panic of a watcher into the end of the run: the process would
@@ -297,6 +309,7 @@ func (h *Hold) refresh(ctx context.Context) error {
 	h.etag = etag
 	h.record.CancelRequested, h.record.CancelAt = now.CancelRequested, now.CancelAt
 	h.record.Notices, h.record.Snoozed = now.Notices, now.Snoozed
+	h.record.Cancels, h.record.Ended = now.Cancels, now.Ended
 	return nil
 }
 

@@ -332,7 +332,6 @@ func TestFinishOrder(t *testing.T) {
 			}
 			// A run that ended has no owner.
 			req := request("b")
-			req.Force = true
 			mustFinish(t, mustTake(t, store, req), out)
 		})
 	}

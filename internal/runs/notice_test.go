@@ -51,7 +51,7 @@ func (b *inbox) jobs(t *testing.T) []string {
 // notified is a request for a job that sends notices.
 func (b *inbox) notified(job string) Request {
 	req := request("owner of " + job)
-	req.JobID, req.Notify, req.Force, req.Commit = job, b.notify, true, "c0ffee"
+	req.JobID, req.Notify, req.Commit = job, b.notify, "c0ffee"
 	return req
 }
 
@@ -214,7 +214,11 @@ func TestManyNotices(t *testing.T) {
 		if err := Tell(t.Context(), box.store, "ohio", "42", box.notify); err != nil {
 			t.Errorf("Tell: %v", err)
 		}
-		want := []string{"j4", "j5", "j6", "j7", "j8", "j9", "j10", "j3"}
+		var want []string
+		for i := range maxNotices {
+			want = append(want, fmt.Sprint("j", 3+i))
+		}
+		want = append(want[1:], want[0])
 		if got := box.jobs(t); !slices.Equal(got, want) {
 			t.Errorf("sent %q, want %q", got, want)
 		}
@@ -319,7 +323,7 @@ func TestNoticeAgainstOthers(t *testing.T) {
 		},
 		"the next owner": func(t *testing.T, m *memory) *Hold {
 			req := request("b")
-			req.JobID, req.Force = "k", true
+			req.JobID = "k"
 			return mustTake(t, m, req)
 		},
 	}

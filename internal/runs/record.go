@@ -7,7 +7,6 @@ package runs
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -58,13 +57,40 @@ type Record struct {
 	Notices []string `json:"Notices,omitempty"`
 	// Snoozed is how often a queue message found the scenario busy, by message id.
 	Snoozed map[string]int `json:"Snoozed,omitempty"`
+	// Cancels are wishes to stop jobs other than this one, by job id: when each
+	// was asked for, the zero time where that is not known. "" stands for
+	// whichever comes next of the jobs that were asked for before.
+	Cancels map[string]time.Time `json:"Cancels,omitempty"`
+	// Ended is what the last queue messages of the scenario came to, oldest
+	// first: a message whose worker died before it deleted it has no other proof.
+	Ended []End `json:"Ended,omitempty"`
+}
+
+// End is what a queue message came to.
+type End struct {
+	Message string // its id
+	State   State
+	Reason  reason.Code
+	Detail  string
 }
 
 // Limits of what a record keeps for others.
 const (
-	maxNotices = 8
+	maxNotices = 32
 	maxSnoozed = 64
+	maxCancels = 64
+	maxEnded   = 32
 )
+
+// Ending returns what the queue message came to, if that is on record.
+func (r *Record) Ending(messageID string) (End, bool) {
+	for _, e := range r.Ended {
+		if e.Message == messageID {
+			return e, true
+		}
+	}
+	return End{}, false
+}
 
 // mayBecome says whether a run may go from one state to another. Whoever takes
 // a scenario over or queues a job begins a new run; that is no transition of
@@ -89,7 +115,7 @@ func encode(r *Record) ([]byte, error) { return json.Marshal(r) }
 func decode(data []byte) (*Record, error) {
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("the run record is not readable: %w", err)
+		return nil, err
 	}
 	return &r, nil
 }
@@ -117,20 +143,43 @@ func (r *Record) cancel(at time.Time) bool {
 	return true
 }
 
-// cancels reports whether the wish to stop means the job of req. Who stops a
-// job means its later attempts too, but no job that was asked for after that;
-// a wish without a job means whichever comes next.
-func (r *Record) cancels(req *Request) bool {
-	if !r.CancelRequested || r.Over() || r.JobID != "" && r.JobID != req.JobID {
-		return false
+// wishes are all that ask a job to stop: those for other jobs, and the one for
+// the job of the record while that is not over.
+func (r *Record) wishes() map[string]time.Time {
+	all := maps.Clone(r.Cancels)
+	if !r.CancelRequested || r.Over() || r.CancelAt == nil && r.JobID == "" {
+		return all
 	}
-	if r.CancelAt == nil {
-		return r.JobID != ""
+	if all == nil {
+		all = map[string]time.Time{}
 	}
-	if r.JobID == "" {
-		return req.Since.Before(*r.CancelAt)
+	var at time.Time
+	if r.CancelAt != nil {
+		at = *r.CancelAt
 	}
-	return !req.Since.After(*r.CancelAt)
+	if later, known := all[r.JobID]; !known || !at.IsZero() && at.After(later) {
+		all[r.JobID] = at
+	}
+	for len(all) > maxCancels {
+		delete(all, oldest(all))
+	}
+	return all
+}
+
+// oldest is the job whose wish is the oldest.
+func oldest(wishes map[string]time.Time) string {
+	return slices.MinFunc(slices.Sorted(maps.Keys(wishes)), func(a, b string) int { return wishes[a].Compare(wishes[b]) })
+}
+
+// cancels returns which of the wishes means the job of req: its own, or "". Who
+// stops a job means its later attempts too, but no job that was asked for after
+// that; a wish without a job means whichever comes next of those from before.
+func cancels(wishes map[string]time.Time, req *Request) (whose string, yes bool) {
+	if at, asked := wishes[req.JobID]; asked && (at.IsZero() || !req.Since.After(at)) {
+		return req.JobID, true
+	}
+	at, asked := wishes[""]
+	return "", asked && req.Since.Before(at)
 }
 
 // snooze counts that the message found the scenario busy. Where there are too
@@ -152,7 +201,16 @@ func (r *Record) leastSnoozed() string {
 }
 
 // waiting is the record of a job that waits on the queue. What others left in
-// r stays.
+// r stays; a wish to stop an earlier job of the same id is forgotten.
 func (r *Record) waiting(jobID, metadata string) *Record {
-	return &Record{JobID: jobID, State: Queued, Generation: r.Generation, Metadata: metadata, Notices: r.Notices, Snoozed: r.Snoozed}
+	next := &Record{JobID: jobID, State: Queued, Metadata: metadata}
+	next.inherit(r)
+	delete(next.Cancels, jobID)
+	return next
+}
+
+// inherit takes over the generation, and what old keeps for others.
+func (r *Record) inherit(old *Record) {
+	r.Generation = old.Generation
+	r.Notices, r.Snoozed, r.Ended, r.Cancels = old.Notices, old.Snoozed, old.Ended, old.wishes()
 }

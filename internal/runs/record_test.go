@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"rsmsjob/internal/reason"
@@ -71,17 +72,105 @@ func TestCancels(t *testing.T) {
 	for _, tt := range tests {
 		r := Record{JobID: tt.job, State: tt.state, CancelRequested: true, CancelAt: tt.at}
 		req := Request{JobID: "j", Since: tt.since}
-		if got := r.cancels(&req); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
 		n := next(&r, &req, at)
-		if n.CancelRequested != tt.want || tt.want && n.CancelAt != tt.at || !tt.want && n.CancelAt != nil {
+		same := n.CancelAt == tt.at || n.CancelAt != nil && tt.at != nil && n.CancelAt.Equal(*tt.at)
+		if n.CancelRequested != tt.want || tt.want && !same || !tt.want && n.CancelAt != nil {
 			t.Errorf("%s: the next run has %v at %v", tt.name, n.CancelRequested, n.CancelAt)
 		}
-		if r.CancelRequested = false; r.cancels(&req) {
+		// Who is not meant leaves the wish for the job that is, whoever else is
+		// queued and run before it.
+		other := Request{JobID: "other", Since: after}
+		between := next(&r, &other, at)
+		o := next(between.waiting("second", ""), &other, at)
+		if n := next(&o, &req, at); n.CancelRequested != tt.want || len(n.Cancels) > 0 && tt.want {
+			t.Errorf("%s: behind others it has %v, and %v is left", tt.name, n.CancelRequested, n.Cancels)
+		}
+		if r.CancelRequested = false; next(&r, &req, at).CancelRequested {
 			t.Errorf("%s: nobody asked", tt.name)
 		}
 	}
+}
+
+// A job that is queued anew under its id is not the one that was to stop.
+func TestQueuedAnewIsNotCancelled(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	r := Record{JobID: "j", State: Queued, CancelRequested: true, CancelAt: &at}
+	behind := r.waiting("k", "")
+	if _, kept := behind.Cancels["j"]; !kept || behind.CancelRequested {
+		t.Fatalf("behind another job: %+v", behind)
+	}
+	again := behind.waiting("j", "")
+	if n := next(again, &Request{JobID: "j", Since: at.Add(-1)}, at); n.CancelRequested || len(n.Cancels) > 0 {
+		t.Errorf("%+v", n)
+	}
+}
+
+func TestCancelsAreBounded(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	r := &Record{}
+	for i := range maxCancels + 10 {
+		r = r.waiting(fmt.Sprintf("j%03d", i), "")
+		r.cancel(at.Add(time.Duration(i)))
+	}
+	all := r.wishes()
+	if _, oldest := all["j009"]; len(all) != maxCancels || oldest {
+		t.Errorf("%d wishes, the oldest among them: %v", len(all), oldest)
+	}
+}
+
+// A message whose end is on record is known by its id, however the scenario
+// went on, until many others have ended.
+func TestEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		for i := range maxEnded + 3 {
+			req := request(fmt.Sprint("owner ", i))
+			req.JobID, req.Message = fmt.Sprint("j", i), fmt.Sprint("m", i)
+			mustFinish(t, mustTake(t, store, req), Outcome{State: Queued, Reason: reason.EngineFailed})
+			r := store.record(t)
+			if _, over := r.Ending(req.Message); over {
+				t.Fatalf("message %d is over while it is tried again", i)
+			}
+			mustFinish(t, mustTake(t, store, req), Outcome{State: Failed, Reason: reason.InvalidBasin, Detail: "d"})
+		}
+		if _, err := Queue(t.Context(), store, "ohio", "42", "next", ""); err != nil {
+			t.Fatal(err)
+		}
+		r := store.record(t)
+		if _, over := r.Ending("m2"); over || len(r.Ended) != maxEnded {
+			t.Errorf("%d ends, m2 among them: %v", len(r.Ended), over)
+		}
+		want := End{Message: "m3", State: Failed, Reason: reason.InvalidBasin, Detail: "d"}
+		if end, over := r.Ending("m3"); !over || end != want {
+			t.Errorf("%+v, %v", end, over)
+		}
+	})
+}
+
+// A job that ends without a run keeps what its last run was.
+func TestEndWithoutARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		first := mustTake(t, store, request("a"))
+		mustFinish(t, first, Outcome{State: Queued, Reason: reason.EngineFailed})
+		h := mustTake(t, store, request("b"))
+		h.Progress("bltm", 40)
+		pass(2 * watchInterval)
+		mustFinish(t, h, Outcome{State: Queued, Reason: reason.EngineFailed})
+		before := store.record(t)
+		req := request("c")
+		req.RunKey, req.Engine = "", ""
+		mustFinish(t, mustTake(t, store, req), Outcome{State: Failed, Reason: reason.MaxAttempts})
+		r := store.record(t)
+		if r.Attempt != 2 || r.RunKey != before.RunKey || r.Step != "bltm" || r.Progress != 40 || !r.StartedAt.Equal(before.StartedAt) || r.Engine != before.Engine {
+			t.Errorf("%+v, before %+v", r, before)
+		}
+		req.JobID = "k"
+		mustFinish(t, mustTake(t, store, req), Outcome{State: Failed, Reason: reason.EngineMissing})
+		if r := store.record(t); r.Attempt != 1 || r.RunKey != "" {
+			t.Errorf("another job: %+v", r)
+		}
+	})
 }
 
 // A later wish counts, an earlier one and the same one change nothing.

@@ -27,16 +27,23 @@ func changing(basin, scenario string) error {
 	return reason.New(reason.Busy, "the run record of scenario %s of basin %s is changed by others all the time; try again", scenario, basin)
 }
 
+// ErrUnreadable says that there is something in the place of a run record that
+// is none. The next run of the scenario replaces it.
+var ErrUnreadable = errors.New("the run record is not readable")
+
 // read returns the record and its ETag, storage.ErrNotFound where there is
-// none. With an error an ETag says that there is one and it cannot be read.
+// none. With ErrUnreadable there is an ETag too.
 func read(ctx context.Context, store Store, basin, scenario string) (*Record, string, error) {
 	data, etag, err := store.Run(ctx, basin, scenario)
-	if err != nil {
+	if err != nil && etag == "" {
 		return nil, "", fmt.Errorf("read the run record: %w", err)
 	}
-	r, err := decode(data)
+	var r *Record
+	if err == nil {
+		r, err = decode(data)
+	}
 	if err != nil {
-		return nil, etag, &reason.Error{Code: reason.Internal, Err: err, Detail: fmt.Sprintf(
+		return nil, etag, &reason.Error{Code: reason.Internal, Err: fmt.Errorf("%w: %w", ErrUnreadable, err), Detail: fmt.Sprintf(
 			"the run record of scenario %s of basin %s is not readable; the next run of the scenario replaces it", scenario, basin)}
 	}
 	return r, etag, nil
@@ -89,13 +96,14 @@ func tell(ctx context.Context, store Store, basin, scenario string, columns map[
 	return nil
 }
 
-// columns are those of the scenario row that the job writes. A job that never
-// ran leaves those alone that tell of a run.
+// columns are those of the scenario row that the job writes; nil clears one. A
+// job that did not run yet has nothing of the run before it.
 func columns(r *Record) map[string]any {
 	c := map[string]any{"Status": string(r.State), "StatusDetail": r.Detail, "Progress": r.Progress, "Step": r.Step,
-		"JobId": r.JobID, "Reason": string(r.Reason), "FinishedAt": nil}
+		"JobId": r.JobID, "Reason": string(r.Reason), "Attempt": r.Attempt, "EngineVersion": r.Engine,
+		"StartedAt": nil, "FinishedAt": nil}
 	if !r.StartedAt.IsZero() {
-		c["Attempt"], c["StartedAt"], c["EngineVersion"] = r.Attempt, r.StartedAt, r.Engine
+		c["StartedAt"] = r.StartedAt
 	}
 	if r.FinishedAt != nil {
 		c["FinishedAt"] = *r.FinishedAt

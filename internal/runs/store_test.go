@@ -175,8 +175,7 @@ const lease = 2 * time.Minute
 // request is one of owner for job j.
 func request(owner string) Request {
 	return Request{Basin: "ohio", Scenario: "42", JobID: "j", RunKey: "key", Owner: owner, Lease: lease,
-		Engine: "bundled", Log: slog.New(slog.DiscardHandler),
-		Current: func(context.Context) (bool, error) { return true, nil }}
+		Engine: "bundled", Log: slog.New(slog.DiscardHandler)}
 }
 
 func mustTake(t *testing.T, store Store, req Request) *Hold {

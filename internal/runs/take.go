@@ -10,21 +10,16 @@ import (
 	"rsmsjob/internal/storage"
 )
 
-// ErrCurrent says that the scenario already has a result for the same run key.
-var ErrCurrent = errors.New("the result is current")
-
 // Request says who wants to run what.
 type Request struct {
 	Basin, Scenario string
-	JobID, RunKey   string
+	JobID           string
+	RunKey          string        // "" for a job that ends without a run
+	Message         string        // id of its queue message, "" for none
 	Owner           string        // unique per process
 	Lease           time.Duration // how long a silent owner is believed to live
 	Engine          string
 	Metadata        string // see Record
-	// Current reports whether the result of a completed run is whole; with
-	// Force it is not asked.
-	Current func(ctx context.Context) (bool, error)
-	Force   bool
 	// Held returns why the caller may write no more, besides the lease on the
 	// record; nil is always held. It is asked by several goroutines, must
 	// answer at once, and must return nil after a hand-back of the caller's own.
@@ -51,8 +46,7 @@ func (r *Request) held() error {
 const takeRounds = 5
 
 // Take makes the caller the owner of the scenario. It returns a reason.Busy
-// error while somebody else is alive on it and ErrCurrent when there is nothing
-// to do. The hold ends with ctx at the latest; Finish must be called. Where a
+// error while somebody else is alive on it. The hold ends with ctx at the latest; Finish must be called. Where a
 // user asked to cancel the job before it was taken, the context of the hold
 // has ended already. Notices that are still to be sent are sent first; those
 // that cannot be sent go on waiting in the record.
@@ -81,15 +75,6 @@ func take(ctx context.Context, store Store, req Request) (*Hold, error) {
 	now := wall()
 	if old.Live(now) && old.Owner != req.Owner {
 		return nil, busy(req.Basin, req.Scenario)
-	}
-	if old.State == Completed && old.RunKey == req.RunKey && !req.Force {
-		current, err := req.Current(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if current {
-			return nil, ErrCurrent
-		}
 	}
 	h := &Hold{store: store, req: req, etag: etag, record: next(old, &req, now)}
 	h.deadline = h.record.LeaseUntil
@@ -120,10 +105,11 @@ func last(ctx context.Context, store Store, req *Request) (*Record, string, erro
 // next is the record of the run that follows old.
 func next(old *Record, req *Request, now time.Time) Record {
 	r := Record{JobID: req.JobID, RunKey: req.RunKey, State: Running, Step: "inputs", Attempt: 1,
-		Generation: old.Generation + 1, Owner: req.Owner, LeaseUntil: now.Add(req.Lease),
-		StartedAt: now.Truncate(time.Second), Engine: req.Engine, Metadata: req.Metadata, Commit: req.Commit,
-		Notices: old.Notices, Snoozed: old.Snoozed}
+		Owner: req.Owner, StartedAt: now.Truncate(time.Second), Engine: req.Engine, Metadata: req.Metadata, Commit: req.Commit}
 	switch {
+	case req.RunKey == "" && old.JobID == req.JobID && !old.StartedAt.IsZero():
+		// It tells of the last run of the job.
+		r.RunKey, r.Engine, r.Step, r.Progress, r.Attempt, r.StartedAt = old.RunKey, old.Engine, old.Step, old.Progress, old.Attempt, old.StartedAt
 	case !old.same(req) || old.State == Completed:
 	case old.State == Running && old.Owner == req.Owner:
 		// Our own write, whose answer was lost on the way.
@@ -131,9 +117,17 @@ func next(old *Record, req *Request, now time.Time) Record {
 	default:
 		r.Attempt = old.Attempt + 1
 	}
-	if old.cancels(req) {
-		r.CancelRequested, r.CancelAt = true, old.CancelAt
+	r.inherit(old)
+	r.Generation++
+	r.LeaseUntil = now.Add(req.Lease)
+	if whose, yes := cancels(r.Cancels, req); yes {
+		r.CancelRequested = true
+		if at := r.Cancels[whose]; !at.IsZero() {
+			r.CancelAt = &at
+		}
+		delete(r.Cancels, whose)
 	}
+	delete(r.Cancels, req.JobID)
 	return r
 }
 

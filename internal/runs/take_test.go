@@ -88,76 +88,28 @@ func TestTakeOverADeadOwner(t *testing.T) {
 	})
 }
 
-func TestTakeCurrent(t *testing.T) {
-	broken := errors.New("no answer")
-	whole := func(yes bool, err error) func(context.Context) (bool, error) {
-		return func(context.Context) (bool, error) { return yes, err }
-	}
-	tests := []struct {
-		name   string
-		end    State
-		change func(*Request)
-		err    error // nil = it runs
-	}{
-		{"whole", Completed, func(r *Request) {}, ErrCurrent},
-		{"for another job", Completed, func(r *Request) { r.JobID = "k" }, ErrCurrent},
-		{"not whole", Completed, func(r *Request) { r.Current = whole(false, nil) }, nil},
-		{"nobody can say", Completed, func(r *Request) { r.Current = whole(false, broken) }, broken},
-		{"forced", Completed, func(r *Request) { r.Force, r.Current = true, nil }, nil},
-		{"other inputs", Completed, func(r *Request) { r.RunKey, r.Current = "other", nil }, nil},
-		{"failed", Failed, func(r *Request) { r.Current = nil }, nil},
-		{"cancelled", Cancelled, func(r *Request) { r.Current = nil }, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &memory{}
-				mustFinish(t, mustTake(t, store, request("a")), Outcome{State: tt.end})
-				before := store.written()
-				req := request("b")
-				tt.change(&req)
-				h, err := Take(t.Context(), store, req)
-				if tt.err == nil {
-					if err != nil {
-						t.Fatal(err)
-					}
-					mustFinish(t, h, Outcome{State: Completed})
-					return
-				}
-				if !errors.Is(err, tt.err) || h != nil {
-					t.Errorf("%v, %v, want %v", h, err, tt.err)
-				}
-				if after := store.written(); !slices.Equal(before, after) {
-					t.Errorf("wrote %q", after[len(before):])
-				}
-			})
-		})
-	}
-}
-
 func TestTakeCountsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		steps := []struct {
 			job, key string
-			force    bool
 			end      State
 			want     int
 		}{
-			{"j", "key", false, Queued, 1},
-			{"j", "key", false, Queued, 2},
-			{"j", "key", false, Failed, 3},
-			{"j", "key", false, TimedOut, 4},
-			{"k", "key", false, Queued, 1},   // another job
-			{"k", "key", false, Queued, 2},   //
-			{"k", "other", false, Queued, 1}, // other inputs
-			{"k", "other", false, Completed, 2},
-			{"k", "other", true, Queued, 1}, // forced after success: new work
-			{"k", "other", false, Completed, 2},
+			{"j", "key", Queued, 1},
+			{"j", "key", Queued, 2},
+			{"j", "key", Failed, 3},
+			{"j", "key", TimedOut, 4},
+			{"k", "key", Queued, 1},   // another job
+			{"k", "key", Queued, 2},   //
+			{"k", "other", Queued, 1}, // other inputs
+			{"k", "other", Completed, 2},
+			{"k", "other", Queued, 1}, // again after success: new work
+			{"k", "other", Completed, 2},
 		}
 		for i, s := range steps {
 			req := request(fmt.Sprint("owner ", i))
-			req.JobID, req.RunKey, req.Force = s.job, s.key, s.force
+			req.JobID, req.RunKey = s.job, s.key
 			h := mustTake(t, store, req)
 			if h.Attempt() != s.want || store.column("Attempt") != s.want {
 				t.Errorf("step %d: attempt %d, row %v, want %d", i, h.Attempt(), store.column("Attempt"), s.want)
