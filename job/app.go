@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"rsmsjob/internal/config"
+	"rsmsjob/internal/storage"
 )
 
 // app is what all commands share.
@@ -111,6 +113,37 @@ func (a *app) configure(c *cobra.Command, need config.Need) error {
 	a.config = cfg
 	a.log = a.logger(cfg)
 	return nil
+}
+
+// onStore reads the settings, opens the store that they name and calls do.
+func (a *app) onStore(c *cobra.Command, do func(ctx context.Context, s store) error) error {
+	if err := a.configure(c, config.Need{Store: true}); err != nil {
+		return err
+	}
+	s, err := a.openStore()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return do(c.Context(), s)
+}
+
+// onQueue does the same for a command that needs queues, which a folder has not.
+func (a *app) onQueue(c *cobra.Command, do func(ctx context.Context, azure *storage.Azure) error) error {
+	if err := a.configure(c, config.Need{Queue: true}); err != nil {
+		return err
+	}
+	return a.onAzure(c.Context(), do)
+}
+
+// onAzure opens the account of the settings, which have been read, and calls do.
+func (a *app) onAzure(ctx context.Context, do func(ctx context.Context, azure *storage.Azure) error) error {
+	azure, err := a.openAzure()
+	if err != nil {
+		return err
+	}
+	defer azure.Close()
+	return do(ctx, azure)
 }
 
 // logger writes to standard error: coloured text on a terminal, JSON lines

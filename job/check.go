@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rsmsjob/internal/config"
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
@@ -23,10 +22,12 @@ func (a *app) checkCommand() *cobra.Command {
 		Long: "check sees whether a job could run with these settings: credentials, queues, tables,\n" +
 			"containers, rights, engines, disk and clock, or the folder of a folder store. It takes no\n" +
 			"message and leaves nothing behind. It prints a line each and exits with 0 when all are ok.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
 	}
 	settings(c.Flags())
-	c.Flags().Bool("json", false, "print one JSON document, with the settings that count")
+	asJSON := c.Flags().Bool("json", false, "print one JSON document, with the settings that count")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return a.onStore(c, func(ctx context.Context, s store) error { return a.check(ctx, s, *asJSON) })
+	}
 	return c
 }
 
@@ -39,21 +40,10 @@ type checked struct {
 	err    error  // nil where it is ok
 }
 
-func (a *app) check(c *cobra.Command) error {
-	asJSON, err := c.Flags().GetBool("json")
-	if err != nil {
-		return err
-	}
-	if err := a.configure(c, config.Need{Store: true}); err != nil {
-		return err
-	}
-	s, err := a.openStore()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	list := a.checks(c.Context(), s)
+func (a *app) check(ctx context.Context, s store, asJSON bool) error {
+	list := a.checks(ctx, s)
 	failed := firstFailure(list)
+	var err error
 	if asJSON {
 		err = a.printJSON(map[string]any{"ok": failed == nil, "checks": list, "settings": a.config.Settings()})
 	} else {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rsmsjob/internal/config"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
@@ -29,15 +28,25 @@ func (a *app) enqueueCommand() *cobra.Command {
 			"by which the job can be followed and cancelled from then on. Where a worker runs the\n" +
 			"scenario already, the new job waits behind it.",
 		Args: cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error { return a.enqueue(c, args[0], args[1]) },
 	}
 	settings(c.Flags())
-	c.Flags().String("job-id", "", "id of the job (default a new one)")
-	c.Flags().Bool("base64", false, "send base64 of the JSON, as the Functions of Azure do")
-	c.Flags().Bool("force", false, "run the scenario although its result is current")
-	c.Flags().Int("timeout", 0, "limit of this job in seconds, capped by RSMS_JOB_TIMEOUT_SEC (default that)")
-	c.Flags().StringArray("set", nil, "add `name=value` to the message, kept in the run record; a value that is JSON, but for a string, is sent as such")
-	c.Flags().Bool("json", false, "print one JSON document")
+	var w wish
+	c.Flags().StringVar(&w.jobID, "job-id", "", "id of the job (default a new one)")
+	c.Flags().BoolVar(&w.base64, "base64", false, "send base64 of the JSON, as the Functions of Azure do")
+	c.Flags().BoolVar(&w.force, "force", false, "run the scenario although its result is current")
+	c.Flags().IntVar(&w.seconds, "timeout", 0, "limit of this job in seconds, capped by RSMS_JOB_TIMEOUT_SEC (default that)")
+	c.Flags().StringArrayVar(&w.pairs, "set", nil, "add `name=value` to the message, kept in the run record; a value that is JSON, but for a string, is sent as such")
+	asJSON := c.Flags().Bool("json", false, "print one JSON document")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("timeout") && (w.seconds < 1 || w.seconds > maxTimeout) {
+			return usage("--timeout must be from 1 to %d", maxTimeout)
+		}
+		m, text, err := w.order(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return a.onQueue(c, func(ctx context.Context, azure *storage.Azure) error { return a.enqueue(ctx, azure, m, text, *asJSON) })
+	}
 	return c
 }
 
@@ -53,31 +62,11 @@ type queuedDocument struct {
 	RunningJob string     `json:"running_job_id,omitempty"`
 }
 
-func (a *app) enqueue(c *cobra.Command, basin, scenario string) error {
-	m, text, err := order(c, basin, scenario)
-	if err != nil {
+func (a *app) enqueue(ctx context.Context, azure *storage.Azure, m *message.Message, text string, asJSON bool) error {
+	if err := a.hasScenario(ctx, azure, m.Basin, m.Scenario); err != nil {
 		return err
 	}
-	if err := a.configure(c, config.Need{Queue: true}); err != nil {
-		return err
-	}
-	azure, err := a.openAzure()
-	if err != nil {
-		return err
-	}
-	defer azure.Close()
-	if err := a.hasScenario(c.Context(), azure, basin, scenario); err != nil {
-		return err
-	}
-	sent, err := a.put(c.Context(), azure, m, text)
-	if err != nil {
-		return err
-	}
-	return a.tellQueued(c, sent)
-}
-
-func (a *app) tellQueued(c *cobra.Command, sent *queuedDocument) error {
-	asJSON, err := c.Flags().GetBool("json")
+	sent, err := a.put(ctx, azure, m, text)
 	if err != nil {
 		return err
 	}
@@ -94,33 +83,6 @@ func (a *app) tellQueued(c *cobra.Command, sent *queuedDocument) error {
 	return nil
 }
 
-// order is the message that the flags ask for, and its text for the queue.
-func order(c *cobra.Command, basin, scenario string) (*message.Message, string, error) {
-	m, err := scenarioMessage(basin, scenario)
-	if err != nil {
-		return nil, "", err
-	}
-	wish, err := readWish(c)
-	if err != nil {
-		return nil, "", err
-	}
-	m.JobID, m.Force, m.Timeout = wish.jobID, wish.force, time.Duration(wish.seconds)*time.Second
-	if m.JobID == "" {
-		m.JobID = strings.ToLower(rand.Text())
-	}
-	if m.Metadata, err = metadata(wish.pairs); err != nil {
-		return nil, "", err
-	}
-	text, err := m.Encode()
-	if err != nil {
-		return nil, "", usage("%s; see %s -h", reason.Detail(err), c.CommandPath())
-	}
-	if wish.base64 {
-		return m, base64.StdEncoding.EncodeToString(text), nil
-	}
-	return m, string(text), nil
-}
-
 // wish is what the flags of enqueue say.
 type wish struct {
 	jobID         string
@@ -132,23 +94,27 @@ type wish struct {
 // maxTimeout is the longest limit that a message may ask for, in seconds.
 const maxTimeout = 86400
 
-func readWish(c *cobra.Command) (w wish, err error) {
-	flags := c.Flags()
-	for _, get := range []func() error{
-		func() (err error) { w.jobID, err = flags.GetString("job-id"); return err },
-		func() (err error) { w.base64, err = flags.GetBool("base64"); return err },
-		func() (err error) { w.force, err = flags.GetBool("force"); return err },
-		func() (err error) { w.pairs, err = flags.GetStringArray("set"); return err },
-		func() (err error) { w.seconds, err = flags.GetInt("timeout"); return err },
-	} {
-		if err := get(); err != nil {
-			return wish{}, err
-		}
+// order is the message that the flags ask for, and its text for the queue.
+func (w *wish) order(basin, scenario string) (*message.Message, string, error) {
+	m, err := scenarioMessage(basin, scenario)
+	if err != nil {
+		return nil, "", err
 	}
-	if flags.Changed("timeout") && (w.seconds < 1 || w.seconds > maxTimeout) {
-		return wish{}, usage("--timeout must be from 1 to %d", maxTimeout)
+	m.JobID, m.Force, m.Timeout = w.jobID, w.force, time.Duration(w.seconds)*time.Second
+	if m.JobID == "" {
+		m.JobID = strings.ToLower(rand.Text())
 	}
-	return w, nil
+	if m.Metadata, err = metadata(w.pairs); err != nil {
+		return nil, "", err
+	}
+	text, err := m.Encode()
+	if err != nil {
+		return nil, "", usage("%s; see rsms-job enqueue -h", reason.Detail(err))
+	}
+	if w.base64 {
+		return m, base64.StdEncoding.EncodeToString(text), nil
+	}
+	return m, string(text), nil
 }
 
 // scenarioMessage is the message that names a scenario, whose ids follow the
@@ -199,8 +165,9 @@ func metadataValue(text string) any {
 }
 
 // first makes the first call to a store. An answer of Azure Storage is waited
-// for, and what is missing there is a mistake of the settings.
-func (a *app) first(ctx context.Context, s store, try func(ctx context.Context) error) error {
+// for, and what is missing there is a mistake of the settings, in the variable
+// where that is known.
+func (a *app) first(ctx context.Context, s store, variable string, try func(ctx context.Context) error) error {
 	if _, ok := s.(*storage.Azure); !ok {
 		return try(ctx)
 	}
@@ -210,7 +177,7 @@ func (a *app) first(ctx context.Context, s store, try func(ctx context.Context) 
 	case !ok:
 		return err
 	case storage.Missing(err):
-		return named(err, "")
+		return named(err, variable)
 	}
 	switch reason.Of(none.Err) {
 	case reason.StorageUnavailable, reason.StorageDenied:
@@ -221,7 +188,7 @@ func (a *app) first(ctx context.Context, s store, try func(ctx context.Context) 
 
 // hasScenario sees that the scenario row exists.
 func (a *app) hasScenario(ctx context.Context, s store, basin, scenario string) error {
-	return scenarioError(basin, scenario, a.first(ctx, s, func(ctx context.Context) error {
+	return a.scenarioError(basin, scenario, a.first(ctx, s, "RSMS_SCENARIOS_TABLE", func(ctx context.Context) error {
 		_, err := s.Scenario(ctx, basin, scenario)
 		return err
 	}))
@@ -229,10 +196,13 @@ func (a *app) hasScenario(ctx context.Context, s store, basin, scenario string) 
 
 // scenarioError gives an error of reading a scenario row its reason. Ids that
 // the store cannot keep are a mistake of the arguments.
-func scenarioError(basin, scenario string, err error) error {
+func (a *app) scenarioError(basin, scenario string, err error) error {
 	if errors.Is(err, storage.ErrNotFound) {
-		return reason.New(reason.ScenarioNotFound, "basin %s has no scenario %s in the table of scenarios; "+
-			"the API writes it, or rsms-job init --from DIR loads it from a folder store", basin, scenario)
+		where := "the table of scenarios; the API writes it, or rsms-job init --from DIR loads it from a folder store"
+		if a.config.StoreDir != "" {
+			where = "the folder, where tables/Scenarios/" + basin + "/" + scenario + ".json is looked for"
+		}
+		return reason.New(reason.ScenarioNotFound, "basin %s has no scenario %s in %s", basin, scenario, where)
 	}
 	for _, f := range reason.Faults(err) {
 		if f.Field == "riverbasin_id" || f.Field == "scenario_id" {
@@ -249,8 +219,10 @@ func scenarioError(basin, scenario string, err error) error {
 const unseen = 30 * time.Second
 
 // put puts a message on the queue and tells its scenario. Until that is done
-// the message is hidden: no row says Queued without a message, and no worker is
-// done with it before the row says so. An error leaves the row as it was.
+// the message is hidden: no worker is done with it before the row says Queued.
+// An error leaves the row as it was and takes the message back. Once the row may
+// say Queued the message stays, whatever else fails: a worker copes with any
+// record, and nobody with a row that waits for a message that is not there.
 func (a *app) put(ctx context.Context, azure *storage.Azure, m *message.Message, text string) (*queuedDocument, error) {
 	queue := azure.Queue(a.config.QueueName)
 	sent, err := a.send(ctx, queue, text, unseen)
@@ -261,16 +233,32 @@ func (a *app) put(ctx context.Context, azure *storage.Azure, m *message.Message,
 		reason.New(reason.StorageUnavailable, "the scenario row could not be set to Queued in time"))
 	defer cancel()
 	d, err := a.tellRow(ctx, azure, m, sent)
+	if mayBeTold(ctx, azure, d, err) {
+		a.log.Warn("the job is on the queue, but its run record is not written; the worker that takes it does that",
+			"message_id", sent.ID, "job_id", d.JobID, "error", err)
+		err = nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unseen/3)
+	defer stop()
 	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unseen/3)
-		defer cancel()
 		if gone := queue.Delete(ctx, sent.ID, sent.Receipt); gone != nil {
-			a.log.Warn("the message could not be taken back and will be run", "message_id", sent.ID, "job_id", m.Identity(sent.ID), "error", gone)
+			a.log.Warn("the message could not be taken back and will be run", "message_id", sent.ID, "job_id", d.JobID, "error", gone)
 		}
-		return nil, scenarioError(m.Basin, m.Scenario, err)
+		return nil, a.scenarioError(m.Basin, m.Scenario, err)
 	}
 	a.show(ctx, queue, sent)
 	return d, nil
+}
+
+// mayBeTold reports whether the scenario row may say that the job is queued,
+// although runs.Queue has failed. Where something was denied, the row itself
+// tells whether it was that, or the record.
+func mayBeTold(ctx context.Context, azure *storage.Azure, d *queuedDocument, err error) bool {
+	if !errors.Is(err, runs.ErrToldOnly) || reason.Of(err) != reason.StorageDenied {
+		return errors.Is(err, runs.ErrToldOnly)
+	}
+	row, unread := azure.Scenario(ctx, d.Basin, d.Scenario)
+	return unread != nil || row["Status"] == string(runs.Queued) && row["JobId"] == d.JobID
 }
 
 // send sends a text. Where the answer is missing nobody knows whether it
@@ -288,16 +276,18 @@ func (a *app) send(ctx context.Context, queue *storage.Queue, text string, hidde
 	return nil, reason.Wrap(reason.InvalidMessage, err, "")
 }
 
-// tellRow sets the scenario of a message that was sent to Queued.
+// tellRow sets the scenario of a message that was sent to Queued. What it
+// returns names the job beside an error, too.
 func (a *app) tellRow(ctx context.Context, azure *storage.Azure, m *message.Message, sent *storage.QueueMessage) (*queuedDocument, error) {
-	d := &queuedDocument{JobID: m.Identity(sent.ID), MessageID: sent.ID, Basin: m.Basin, Scenario: m.Scenario, Queue: a.config.QueueName}
+	d := &queuedDocument{JobID: m.Identity(sent.ID), MessageID: sent.ID, Basin: m.Basin, Scenario: m.Scenario,
+		Queue: a.config.QueueName, State: runs.Queued}
 	kept, err := keptMetadata(m)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
-	record, err := runs.Queue(ctx, azure, m.Basin, m.Scenario, d.JobID, kept)
+	record, err := runs.Queue(ctx, azure, m.Basin, m.Scenario, d.JobID, kept, sent.InsertedAt)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	if d.State = record.State; record.State == runs.Running {
 		d.RunningJob = record.JobID

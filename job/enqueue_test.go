@@ -127,6 +127,46 @@ func TestEnqueueHalfway(t *testing.T) {
 	o.stands("Queued", o.names.Queue, 2, 0)
 }
 
+// Once the row may say Queued the message stays, also where it was requeued.
+func TestEnqueueToldOnly(t *testing.T) {
+	o := newOffice(t)
+	text, _ := (&message.Poison{Reason: reason.InvalidBasin, MessageID: "m1", Original: `{"riverbasin_id":"tiny","scenario_id":"s1"}`}).Encode()
+	if _, err := o.store.Queue(o.names.Poison).Send(t.Context(), text, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, table string
+		action      faultproxy.Action
+		args        []string
+		want        string
+		queued      int
+	}{
+		{"record denied", o.names.Layout.Runs, denied(), []string{"enqueue", "tiny", "s1", "--job-id", "j1"}, "queued tiny s1 as job j1\n", 1},
+		{"record denied, JSON", o.names.Layout.Runs, denied(), []string{"enqueue", "tiny", "s1", "--job-id", "j2", "--json"}, `"state": "Queued"`, 2},
+		{"record denied, requeue", o.names.Layout.Runs, denied(), []string{"poison", "requeue", "m1"}, "requeued m1 as ", 3},
+		{"answer to the row lost", o.names.Layout.Scenarios, faultproxy.DropResponse(), []string{"enqueue", "tiny", "s1", "--job-id", "j4"}, "queued tiny s1 as job j4\n", 4},
+	} {
+		if err := o.store.MergeScenario(t.Context(), "tiny", "s1", map[string]any{"Status": "Untouched"}); err != nil {
+			t.Fatal(err)
+		}
+		f := o.proxy.Fail(faultproxy.Rule{Match: faultproxy.Match{Path: "/" + tt.table}, Action: tt.action,
+			When: func(r *http.Request) bool { return r.Method != http.MethodGet }})
+		out, said := o.does(exitDone, tt.args...)
+		f.Remove()
+		if !strings.Contains(out, tt.want) || !strings.Contains(said, "its run record is not written") {
+			t.Errorf("%s: it said %s%s", tt.name, out, said)
+		}
+		o.stands("Queued", o.names.Queue, tt.queued, tt.queued)
+	}
+	o.stands("Queued", o.names.Poison, 0, 0)
+	// A worker copes with the record that is not there.
+	_, said := o.does(exitDone, "run")
+	if !strings.Contains(said, `"reason":"basin_not_found"`) {
+		t.Errorf("it said %s", said)
+	}
+	o.stands("Failed", o.names.Queue, 3, 3)
+}
+
 // The message cannot be taken back: it is run, and that is said.
 func TestEnqueueNotTakenBack(t *testing.T) {
 	o := newOffice(t)

@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/river"
+	"rsmsjob/internal/storage/faultproxy"
 )
 
 func TestScenarioColumns(t *testing.T) {
@@ -25,7 +29,7 @@ func TestScenarioColumns(t *testing.T) {
 			t.Errorf("%s: %v %s", text, err, diff)
 		}
 	}
-	for _, text := range []string{``, `[]`, `null`, `{`, `{} {}`, `3`} {
+	for _, text := range []string{``, `[]`, `null`, `{`, `{} {}`, `3`, `{"a":[]}`, `{"a":{}}`} {
 		if _, err := scenarioColumns([]byte(text)); len(reason.Faults(err)) == 0 {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -42,5 +46,31 @@ func TestJobColumnsAreNoInputs(t *testing.T) {
 		if slices.Contains(inputs, name) {
 			t.Errorf("%s is both", name)
 		}
+	}
+}
+
+// A store that refuses in the middle: what is loaded was printed, and the error
+// says how much is not.
+func TestInitStopsWithTheStore(t *testing.T) {
+	o := newOffice(t)
+	dir := t.TempDir()
+	for _, name := range []string{"riverbasin/b/FLOW.IN", "riverbasin/b/basin.json", "tables/Scenarios/b/s1.json", "tables/Scenarios/b/s2.json"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := o.proxy.Fail(faultproxy.Rule{Match: faultproxy.Match{Service: faultproxy.Table, Path: "s1"}, Action: denied()})
+	out, said := o.does(exitFailed, "init", "--from", dir)
+	if !strings.Contains(out, "file       b/FLOW.IN\nfile       b/basin.json\n") || strings.Contains(out, "scenario") ||
+		!strings.Contains(said, "2 of 4 are not loaded, from tables/Scenarios/b/s1.json on; try it again: no right to ") {
+		t.Errorf("it said %s%s", out, said)
+	}
+	f.Remove()
+	if out, _ := o.does(exitDone, "init", "--from", dir); strings.Count(out, "scenario ") != 2 {
+		t.Errorf("it said %s", out)
 	}
 }

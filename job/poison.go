@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rsmsjob/internal/config"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
 )
@@ -28,36 +27,56 @@ func (a *app) poisonCommand() *cobra.Command {
 			return usage("one of list, show, requeue, drop is wanted; see %s -h", c.CommandPath())
 		},
 	}
-	list := &cobra.Command{
-		Use: "list", Short: "list the messages with their reasons", Args: plainArgs(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.poisonList(c) },
-	}
+	list := &cobra.Command{Use: "list", Short: "list the messages with their reasons", Args: plainArgs(cobra.NoArgs)}
 	show := &cobra.Command{
 		Use: "show ID", Short: "print the original text of one message, and what is known of it", Args: plainArgs(cobra.ExactArgs(1)),
 		Long: "show prints the original text to standard output, byte for byte, and what is known of it to\n" +
 			"standard error.",
-		RunE: func(c *cobra.Command, args []string) error { return a.poisonShow(c, args[0]) },
 	}
 	requeue := &cobra.Command{
 		Use: "requeue ID|--all", Short: "put original messages back on the queue", Args: plainArgs(cobra.MaximumNArgs(1)),
 		Long: "requeue puts the original text back on the queue, byte for byte, sets its scenario to Queued\n" +
 			"and removes the poison message. A message without an envelope is its own original.",
-		RunE: func(c *cobra.Command, args []string) error { return a.poisonRequeue(c, args) },
 	}
 	drop := &cobra.Command{
 		Use: "drop ID", Short: "show one message as show does, and remove it", Args: plainArgs(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error { return a.poisonDrop(c, args[0]) },
 	}
 	for _, sub := range []*cobra.Command{list, show, requeue, drop} {
 		settings(sub.Flags())
 		c.AddCommand(sub)
 	}
-	for _, sub := range []*cobra.Command{list, show} {
-		sub.Flags().Bool("json", false, "print one JSON document")
+	listJSON, showJSON := list.Flags().Bool("json", false, oneDocument), show.Flags().Bool("json", false, oneDocument)
+	all := requeue.Flags().Bool("all", false, "every message that is there now")
+	list.RunE = func(c *cobra.Command, _ []string) error {
+		return a.onPoison(c, func(ctx context.Context, _ *storage.Azure, q *poisonQueue) error {
+			return a.poisonList(ctx, q, *listJSON)
+		})
 	}
-	requeue.Flags().Bool("all", false, "every message that is there now")
+	show.RunE = func(c *cobra.Command, args []string) error {
+		return a.onPoison(c, func(ctx context.Context, _ *storage.Azure, q *poisonQueue) error {
+			return a.poisonShow(ctx, q, args[0], *showJSON)
+		})
+	}
+	requeue.RunE = func(c *cobra.Command, args []string) error {
+		if *all == (len(args) == 1) {
+			return usage("an ID or --all is wanted; see %s -h", c.CommandPath())
+		}
+		return a.onPoison(c, func(ctx context.Context, azure *storage.Azure, q *poisonQueue) error {
+			if *all {
+				return a.requeueAll(ctx, azure, q)
+			}
+			return a.requeueOne(ctx, azure, q, args[0])
+		})
+	}
+	drop.RunE = func(c *cobra.Command, args []string) error {
+		return a.onPoison(c, func(ctx context.Context, _ *storage.Azure, q *poisonQueue) error {
+			return a.poisonDrop(ctx, q, args[0])
+		})
+	}
 	return c
 }
+
+const oneDocument = "print one JSON document"
 
 // plainArgs makes a mistake in the arguments a usage error.
 func plainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
@@ -69,33 +88,15 @@ func plainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// openPoison reads the settings and opens the poison queue. open must be closed.
-func (a *app) openPoison(c *cobra.Command) (open *storage.Azure, queue *poisonQueue, err error) {
-	if err := a.configure(c, config.Need{Queue: true}); err != nil {
-		return nil, nil, err
-	}
-	open, err = a.openAzure()
-	if err != nil {
-		return nil, nil, err
-	}
-	queue = &poisonQueue{Queue: open.Queue(a.config.PoisonQueue()), log: a.log}
-	var missing error
-	err = a.first(c.Context(), open, func(ctx context.Context) error {
-		err := queue.measure(ctx)
-		if storage.Missing(err) {
-			missing = named(err, "RSMS_WORKER_POISON_QUEUE_NAME")
-			return nil
+// onPoison reads the settings, opens the poison queue and calls do.
+func (a *app) onPoison(c *cobra.Command, do func(ctx context.Context, azure *storage.Azure, q *poisonQueue) error) error {
+	return a.onQueue(c, func(ctx context.Context, azure *storage.Azure) error {
+		q := &poisonQueue{Queue: azure.Queue(a.config.PoisonQueue()), log: a.log}
+		if err := a.first(ctx, azure, "RSMS_WORKER_POISON_QUEUE_NAME", q.measure); err != nil {
+			return err
 		}
-		return err
+		return do(ctx, azure, q)
 	})
-	if err == nil {
-		err = missing
-	}
-	if err != nil {
-		open.Close()
-		return nil, nil, err
-	}
-	return open, queue, nil
 }
 
 // poisonDocument is one message of the poison queue. Reason is "?" where it has
@@ -129,21 +130,8 @@ func (e *entry) document() poisonDocument {
 	return d
 }
 
-func (a *app) poisonList(c *cobra.Command) error {
-	open, queue, err := a.openPoison(c)
-	if err != nil {
-		return err
-	}
-	defer open.Close()
-	all, err := queue.look(c.Context())
-	if err != nil {
-		return err
-	}
-	list := make([]poisonDocument, 0, len(all))
-	for _, e := range all {
-		list = append(list, e.document())
-	}
-	asJSON, err := c.Flags().GetBool("json")
+func (a *app) poisonList(ctx context.Context, queue *poisonQueue, asJSON bool) error {
+	list, err := queue.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -151,7 +139,11 @@ func (a *app) poisonList(c *cobra.Command) error {
 		return a.printJSON(map[string]any{"queue": queue.Name(), "messages": list})
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintf(a.stdout, "queue %s is empty\n", queue.Name())
+		what := "is empty"
+		if queue.length > 0 {
+			what = "has no message that can be seen now"
+		}
+		_, err := fmt.Fprintf(a.stdout, "queue %s %s\n", queue.Name(), what)
 		return err
 	}
 	t := newTable(a.stdout)
@@ -162,21 +154,8 @@ func (a *app) poisonList(c *cobra.Command) error {
 	return t.flush()
 }
 
-func (a *app) poisonShow(c *cobra.Command, id string) error {
-	open, queue, err := a.openPoison(c)
-	if err != nil {
-		return err
-	}
-	defer open.Close()
-	all, err := queue.look(c.Context())
-	if err != nil {
-		return err
-	}
-	e, err := queue.pick(all, id)
-	if err != nil {
-		return err
-	}
-	asJSON, err := c.Flags().GetBool("json")
+func (a *app) poisonShow(ctx context.Context, queue *poisonQueue, id string, asJSON bool) error {
+	e, err := queue.find(ctx, id)
 	if err != nil {
 		return err
 	}

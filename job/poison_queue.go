@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/reason"
@@ -31,11 +31,12 @@ const (
 // entry is one message of the poison queue.
 type entry struct {
 	message storage.QueueMessage
+	until   time.Time       // when it comes back that is held, at the latest
 	poison  *message.Poison // nil where it has no envelope
 }
 
-func newEntry(m storage.QueueMessage) *entry {
-	e := &entry{message: m}
+func newEntry(m storage.QueueMessage, until time.Time) *entry {
+	e := &entry{message: m, until: until}
 	if p, err := message.DecodePoison(m.Text); err == nil {
 		e.poison = p
 	}
@@ -64,93 +65,148 @@ func (q *poisonQueue) measure(ctx context.Context) (err error) {
 	return err
 }
 
-// look returns what is on the queue. Few messages are only peeked at; to see
-// more, each is taken and given back.
-func (q *poisonQueue) look(ctx context.Context) ([]*entry, error) {
-	if q.length > batch {
-		var all []*entry
-		err := q.walk(ctx, func(e *entry) (bool, error) {
-			all = append(all, e)
-			return false, nil
-		})
-		return all, err
+// list returns what is known of the messages that can be seen. Few are only
+// peeked at; to see more, each is taken and given back.
+func (q *poisonQueue) list(ctx context.Context) ([]poisonDocument, error) {
+	all := []poisonDocument{}
+	_, err := q.walk(ctx, func(e *entry) bool {
+		all = append(all, e.document())
+		return false
+	})
+	if unseen := q.length - len(all); err == nil && unseen > 0 {
+		q.log.Warn("there are about as many messages more, which cannot be seen now: another command holds them, for a minute at most",
+			"queue", q.Name(), "messages", unseen)
 	}
-	list, err := q.Peek(ctx, batch)
+	return all, err
+}
+
+// find returns the message of that id, which is not held any longer.
+func (q *poisonQueue) find(ctx context.Context, id string) (*entry, error) {
+	e, err := q.walk(ctx, func(e *entry) bool { return e.is(id) })
+	if err == nil && e == nil {
+		err = q.unknown(id)
+	}
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*entry, 0, len(list))
+	q.giveBack(ctx, e)
+	return e, nil
+}
+
+// walk shows every message to accept, until it takes one, which is returned: nil
+// where it took none. Where all fit into one look they are only peeked at.
+func (q *poisonQueue) walk(ctx context.Context, accept func(*entry) bool) (*entry, error) {
+	if q.length > batch {
+		return q.take(ctx, accept)
+	}
+	list, err := q.Peek(ctx, batch)
 	for _, m := range list {
-		all = append(all, newEntry(m))
-	}
-	return all, nil
-}
-
-// errStop ends a walk early.
-var errStop = errors.New("stop")
-
-// walk takes every message of the queue and calls visit once for each, which
-// reports whether it has removed it. What is left is given back at the end.
-func (q *poisonQueue) walk(ctx context.Context, visit func(*entry) (removed bool, err error)) error {
-	held := map[string]storage.QueueMessage{}
-	defer func() { q.giveBack(ctx, held) }()
-	seen := map[string]bool{}
-	for {
-		list, err := q.ReceiveBatch(ctx, batch, away)
-		if err != nil {
-			return err
-		}
-		for _, m := range list {
-			held[m.ID] = m
-		}
-		fresh := 0
-		for _, m := range list {
-			if seen[m.ID] { // it was held for so long that it came back
-				continue
-			}
-			seen[m.ID] = true
-			fresh++
-			removed, err := visit(newEntry(m))
-			if removed {
-				delete(held, m.ID)
-			}
-			if errors.Is(err, errStop) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if fresh == 0 {
-			return nil
-		}
-	}
-}
-
-// giveBack makes messages visible again, also where ctx has ended. One that is
-// not ours any more is visible already.
-func (q *poisonQueue) giveBack(ctx context.Context, held map[string]storage.QueueMessage) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), away/3)
-	defer cancel()
-	left := 0
-	for _, m := range held {
-		if _, err := q.Update(ctx, m.ID, m.Receipt, m.Text, 0); err != nil && !errors.Is(err, storage.ErrNotFound) {
-			left++
-		}
-	}
-	if left > 0 {
-		q.log.Warn("messages of the poison queue stay hidden for a minute", "queue", q.Name(), "messages", left)
-	}
-}
-
-// pick finds a message by the id of its original, or by its own.
-func (q *poisonQueue) pick(all []*entry, id string) (*entry, error) {
-	for _, e := range all {
-		if e.is(id) {
+		if e := newEntry(m, time.Time{}); accept(e) {
 			return e, nil
 		}
 	}
-	return nil, q.unknown(id)
+	return nil, err
+}
+
+// take receives message after message, not only looked at (C63), until accept
+// takes one. That one stays held; the others are given back, batch by batch.
+// Given back, they stand behind those that are still to come, so that all were
+// there when one comes again, or none.
+func (q *poisonQueue) take(ctx context.Context, accept func(*entry) bool) (*entry, error) {
+	seen := map[string]bool{}
+	for {
+		list, err := q.receive(ctx, batch)
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		var taken *entry
+		var back []*entry
+		again := false
+		for _, e := range list {
+			again = again || seen[e.message.ID]
+			if taken == nil && !seen[e.message.ID] && accept(e) {
+				taken = e
+			} else {
+				back = append(back, e)
+			}
+			seen[e.message.ID] = true
+		}
+		q.giveBack(ctx, back...)
+		if taken != nil || again {
+			return taken, nil
+		}
+	}
+}
+
+// receive takes up to n messages and hides them for a while.
+func (q *poisonQueue) receive(ctx context.Context, n int) ([]*entry, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	list, err := q.ReceiveBatch(ctx, n, away)
+	until := time.Now().Add(away)
+	if ctx.Err() != nil || reason.Of(err) == reason.StorageUnavailable && !storage.Missing(err) {
+		return nil, fmt.Errorf("up to %d messages of queue %s may be hidden until %s, if the answer was lost: %w", n, q.Name(), clockSeconds(until), err)
+	}
+	entries := make([]*entry, 0, len(list))
+	for _, m := range list {
+		entries = append(entries, newEntry(m, until))
+	}
+	return entries, err
+}
+
+// giveBack makes messages visible again, also where ctx has ended, all at the
+// same time. One that is not ours any more is visible already, and so is one that
+// was only peeked at.
+func (q *poisonQueue) giveBack(ctx context.Context, all ...*entry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), away/3)
+	defer cancel()
+	var hidden atomic.Int32
+	var wg sync.WaitGroup
+	until := time.Time{}
+	for _, e := range all {
+		if e.message.Receipt == "" {
+			continue
+		}
+		if e.until.After(until) {
+			until = e.until
+		}
+		wg.Go(func() {
+			if err := q.show(ctx, e); err != nil {
+				hidden.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := hidden.Load(); n > 0 {
+		q.log.Warn("messages of the poison queue could not be given back; they are hidden until they come back by themselves",
+			"queue", q.Name(), "messages", n, "until", clockSeconds(until))
+	}
+}
+
+// show makes one message visible. It may be tried again: after a lost answer it
+// is not ours any more.
+func (q *poisonQueue) show(ctx context.Context, e *entry) (err error) {
+	for range 2 {
+		_, err = q.Update(ctx, e.message.ID, e.message.Receipt, e.message.Text, 0)
+		if err == nil || errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+	}
+	return err
+}
+
+// hold takes the message that is held anew, so that there is time to deal with
+// it, and proves that nobody else has it.
+func (q *poisonQueue) hold(ctx context.Context, e *entry) error {
+	receipt, err := q.Update(ctx, e.message.ID, e.message.Receipt, e.message.Text, away)
+	if errors.Is(err, storage.ErrNotFound) {
+		return reason.New(reason.LeaseLost, "message %s was taken by somebody else meanwhile; nothing was done with it", e.id())
+	}
+	if err == nil {
+		e.message.Receipt, e.until = receipt, time.Now().Add(away)
+	}
+	return err
 }
 
 func (e *entry) is(id string) bool { return e.id() == id || e.message.ID == id }
@@ -160,81 +216,26 @@ func (q *poisonQueue) unknown(id string) error {
 		"but for what another command holds for a minute", id, q.Name())
 }
 
-// take calls do with the message of that id, received and not only looked at
-// (C63). do reports whether it has removed it.
-func (q *poisonQueue) take(ctx context.Context, id string, do func(*entry) (removed bool, err error)) error {
-	found := false
-	err := q.walk(ctx, func(e *entry) (bool, error) {
-		if !e.is(id) {
-			return false, nil
-		}
-		found = true
-		removed, err := do(e)
-		if err == nil {
-			err = errStop
-		}
-		return removed, err
-	})
-	if err == nil && !found {
-		return q.unknown(id)
+// dealWith calls do with the message of that id, which is received. Where do
+// fails the message is given back.
+func (q *poisonQueue) dealWith(ctx context.Context, id string, do func(*entry) error) error {
+	e, err := q.take(ctx, func(e *entry) bool { return e.is(id) })
+	if err == nil && e == nil {
+		err = q.unknown(id)
 	}
-	return err
-}
-
-func (a *app) poisonRequeue(c *cobra.Command, args []string) error {
-	all, err := c.Flags().GetBool("all")
 	if err != nil {
 		return err
 	}
-	if all == (len(args) == 1) {
-		return usage("an ID or --all is wanted; see %s -h", c.CommandPath())
-	}
-	open, queue, err := a.openPoison(c)
-	if err != nil {
+	if err := do(e); err != nil {
+		q.giveBack(ctx, e)
 		return err
 	}
-	defer open.Close()
-	if !all {
-		return queue.take(c.Context(), args[0], func(e *entry) (bool, error) { return a.requeue(c.Context(), open, queue, e) })
-	}
-	done := 0
-	err = queue.walk(c.Context(), func(e *entry) (bool, error) {
-		// What a worker puts aside again meanwhile stays there.
-		if done >= max(queue.length, 1) {
-			return false, errStop
-		}
-		removed, err := a.requeue(c.Context(), open, queue, e)
-		if err == nil {
-			done++
-		}
-		return removed, err
-	})
-	if done > 0 || err == nil {
-		_, printed := fmt.Fprintf(a.stdout, "%d requeued\n", done)
-		err = errors.Join(err, printed)
-	}
-	return err
+	return nil
 }
 
-// requeue puts an original back on the queue and removes its poison message:
-// copy first, delete second, so that it is never on neither.
-func (a *app) requeue(ctx context.Context, azure *storage.Azure, queue *poisonQueue, e *entry) (removed bool, err error) {
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
-	}
-	as, err := a.putBack(ctx, azure, e.original())
-	if err != nil {
-		return false, fmt.Errorf("requeue message %s: %w", e.id(), err)
-	}
-	if err := queue.remove(ctx, e); err != nil {
-		return false, err
-	}
-	_, err = fmt.Fprintf(a.stdout, "requeued %s as %s\n", e.id(), as)
-	return true, err
-}
-
-// remove deletes a message of the poison queue that was dealt with.
-func (q *poisonQueue) remove(ctx context.Context, e *entry) error {
+// remove deletes a message of the poison queue that was dealt with. what says
+// what an error leaves behind.
+func (q *poisonQueue) remove(ctx context.Context, e *entry, what string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), away/3)
 	defer cancel()
 	err := q.Delete(ctx, e.message.ID, e.message.Receipt)
@@ -244,50 +245,7 @@ func (q *poisonQueue) remove(ctx context.Context, e *entry) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the copy of message %s is made, but it is still on queue %s, from where it must not be requeued again: %w", e.id(), q.Name(), err)
+		return fmt.Errorf("message %s is still on queue %s%s: %w", e.id(), q.Name(), what, err)
 	}
 	return nil
-}
-
-// putBack puts a text on the work queue as it is and returns the id of the new
-// message. Where it asks for a scenario that exists, that becomes Queued.
-func (a *app) putBack(ctx context.Context, azure *storage.Azure, text string) (id string, err error) {
-	if m, err := message.Decode([]byte(text)); err == nil && m.Type == message.TypeRun {
-		row := a.hasScenario(ctx, azure, m.Basin, m.Scenario)
-		if row == nil {
-			sent, err := a.put(ctx, azure, m, text)
-			if err != nil {
-				return "", err
-			}
-			return sent.MessageID, nil
-		}
-		switch reason.Of(row) {
-		case reason.StorageUnavailable, reason.StorageDenied:
-			return "", row
-		}
-		a.log.Warn("no scenario row was set to Queued", "riverbasin_id", m.Basin, "scenario_id", m.Scenario, "error", row)
-	}
-	sent, err := a.send(ctx, azure.Queue(a.config.QueueName), text, 0)
-	if err != nil {
-		return "", err
-	}
-	return sent.ID, nil
-}
-
-func (a *app) poisonDrop(c *cobra.Command, id string) error {
-	open, queue, err := a.openPoison(c)
-	if err != nil {
-		return err
-	}
-	defer open.Close()
-	return queue.take(c.Context(), id, func(e *entry) (bool, error) {
-		if err := a.printPoison(e); err != nil {
-			return false, err
-		}
-		if err := queue.Delete(c.Context(), e.message.ID, e.message.Receipt); err != nil {
-			return false, fmt.Errorf("message %s is still on queue %s: %w", e.id(), queue.Name(), err)
-		}
-		_, err := fmt.Fprintf(a.stderr, "dropped %s\n", e.id())
-		return true, err
-	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rsmsjob/internal/config"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
 	"rsmsjob/internal/storage"
@@ -23,11 +22,18 @@ func (a *app) statusCommand() *cobra.Command {
 			"--watch it follows a job that waits or runs to its end, and then exits with 0 for Completed,\n" +
 			"11 for Failed, 12 for Cancelled, 15 for TimedOut.",
 		Args: cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error { return a.status(c, args[0], args[1]) },
 	}
 	settings(c.Flags())
-	c.Flags().Bool("watch", false, "follow the job until it ends")
-	c.Flags().Bool("json", false, "print one JSON document")
+	watch := c.Flags().Bool("watch", false, "follow the job until it ends")
+	asJSON := c.Flags().Bool("json", false, "print one JSON document")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := scenarioMessage(args[0], args[1]); err != nil {
+			return err
+		}
+		return a.onStore(c, func(ctx context.Context, s store) error {
+			return a.status(ctx, s, args[0], args[1], *watch, *asJSON)
+		})
+	}
 	return c
 }
 
@@ -55,31 +61,12 @@ type standing struct {
 // pending reports whether the job waits or runs.
 func (s *standing) pending() bool { return s.State == runs.Queued || s.State == runs.Running }
 
-func (a *app) status(c *cobra.Command, basin, scenario string) error {
-	if _, err := scenarioMessage(basin, scenario); err != nil {
-		return err
-	}
-	watch, err := c.Flags().GetBool("watch")
-	if err != nil {
-		return err
-	}
-	asJSON, err := c.Flags().GetBool("json")
-	if err != nil {
-		return err
-	}
-	if err := a.configure(c, config.Need{Store: true}); err != nil {
-		return err
-	}
-	s, err := a.openStore()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func (a *app) status(ctx context.Context, s store, basin, scenario string, watch, asJSON bool) error {
 	look := a.look
 	if watch {
 		look = a.watch
 	}
-	now, err := look(c.Context(), s, basin, scenario)
+	now, err := look(ctx, s, basin, scenario)
 	if err != nil {
 		return err
 	}
@@ -111,7 +98,7 @@ func (a *app) watch(ctx context.Context, s store, basin, scenario string) (*stan
 			return now, err
 		}
 		if now.SilentSince != nil && !silent {
-			a.log.Warn(silence(*now.SilentSince), "job_id", now.JobID)
+			a.log.Warn(a.words().silence(*now.SilentSince), "job_id", now.JobID)
 		}
 		silent = now.SilentSince != nil
 		p.show(now.activity(), now.Percent)
@@ -154,16 +141,16 @@ func (s *standing) end() error {
 // nothing of records.
 func (a *app) look(ctx context.Context, s store, basin, scenario string) (*standing, error) {
 	var record *runs.Record
-	err := a.first(ctx, s, func(ctx context.Context) (err error) {
+	err := a.first(ctx, s, "RSMS_RUNS_TABLE", func(ctx context.Context) (err error) {
 		record, err = runs.Read(ctx, s, basin, scenario)
 		return err
 	})
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return nil, scenarioError(basin, scenario, err)
+		return nil, a.scenarioError(basin, scenario, err)
 	}
 	now := &standing{Basin: basin, Scenario: scenario}
 	if record != nil {
-		now.fromRecord(record, time.Now())
+		now.fromRecord(record, leaseClock(ctx, s, record))
 		if !record.Over() {
 			return now, nil
 		}
@@ -171,7 +158,7 @@ func (a *app) look(ctx context.Context, s store, basin, scenario string) (*stand
 	row, err := s.Scenario(ctx, basin, scenario)
 	if record == nil {
 		if err != nil {
-			return nil, scenarioError(basin, scenario, err)
+			return nil, a.scenarioError(basin, scenario, err)
 		}
 		now.fromRow(row)
 	} else if err == nil && row["Status"] == string(runs.Queued) {
@@ -181,6 +168,21 @@ func (a *app) look(ctx context.Context, s store, basin, scenario string) (*stand
 		}
 	}
 	return now, nil
+}
+
+// leaseClock is the time by which the lease of a record is judged. A lease that
+// ran out may mean that the clock of this machine is wrong, so that of the
+// service is asked then; without its answer there is only ours.
+func leaseClock(ctx context.Context, s store, r *runs.Record) time.Time {
+	now := time.Now()
+	if r.State != runs.Running || r.Live(now) {
+		return now
+	}
+	skew, err := clockSkew(ctx, s)
+	if err != nil {
+		return now
+	}
+	return time.Now().Add(-skew)
 }
 
 func (s *standing) fromRecord(r *runs.Record, now time.Time) {
@@ -214,18 +216,39 @@ func (s *standing) fromRow(row map[string]any) {
 	s.StartedAt, s.FinishedAt, s.Engine = moment("StartedAt"), moment("FinishedAt"), text("EngineVersion")
 }
 
+// words are what answers say differently of a folder store: it has no queue, so
+// nothing there waits to be taken by itself.
+type words struct {
+	never  string // what to do about a scenario that nobody asked for
+	queued string // what to do about a job that waits; "" where a worker takes it
+	taken  string // the moment when a job that waits begins
+	again  string // the moment when a job goes on whose worker is gone
+}
+
+func (a *app) words() words {
+	if a.config.StoreDir != "" {
+		return words{never: "rsms-job run --store DIR --message JSON runs it", queued: "it was handed back, run it again",
+			taken: "it is run again", again: "it is run again"}
+	}
+	return words{never: "rsms-job enqueue does", taken: "its message is taken", again: "its message comes back"}
+}
+
 // silence says what it means that a lease ran out.
-func silence(since time.Time) string {
-	return "its worker is silent since " + clockSeconds(since) + "; the job is taken over when its message comes back"
+func (w words) silence(since time.Time) string {
+	return "its worker is silent since " + clockSeconds(since) + "; the job is taken over when " + w.again
 }
 
 func clockSeconds(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func (a *app) printStatus(s *standing) error {
-	head := string(s.State)
+	head, words := string(s.State), a.words()
 	switch s.State {
 	case "":
-		head = "never asked for; rsms-job enqueue does"
+		head = "never asked for; " + words.never
+	case runs.Queued:
+		if words.queued != "" {
+			head += "; " + words.queued
+		}
 	case runs.Running:
 		head += fmt.Sprintf(", %s, %.0f %%", s.Step, s.Percent)
 	}
@@ -256,7 +279,7 @@ func (a *app) printStatus(s *standing) error {
 		line("cancel", "asked for")
 	}
 	if s.SilentSince != nil {
-		line("silent", silence(*s.SilentSince))
+		line("silent", words.silence(*s.SilentSince))
 	}
 	return t.flush()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"rsmsjob/internal/config"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
 )
@@ -51,7 +52,7 @@ func TestCancelled(t *testing.T) {
 		"nothing to cancel, job j is Failed":            {JobID: "j", State: runs.Failed},
 		"nothing to cancel, job j is Completed since 2": {JobID: "j", State: runs.Completed, FinishedAt: &now},
 	} {
-		if got := cancelled(&r, now); !strings.HasPrefix(got, want) {
+		if got := (&app{config: &config.Config{}}).words().cancelled(&r, now); !strings.HasPrefix(got, want) {
 			t.Errorf("%+v: %s", r, got)
 		}
 	}

@@ -161,6 +161,42 @@ func TestFileErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
+// The line is that with which the wrong setting begins, which need not be the
+// one where a reader stops.
+func TestFileErrorsNameTheLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "my.env")
+	many := strings.Repeat("# nothing\n", 5000)
+	for _, tt := range []struct{ text, want string }{
+		{"A=1\nB 2\nC=3\n", " line 2: not of the form NAME=value"},
+		{"A=1\r\n\r\nB 2\r\n", " line 3: not of the form"},
+		{"no-name", " line 1: not of the form"},
+		{"A=1\nno name", " line 2: not of the form"},
+		{"A=1\nNAME", " line 2: not of the form"},
+		{"A=1\n=2\nB=3", " line 2: not of the form"},
+		{"A='1\n2'\nB=\"3\n4\n5\"\n\n# more\n-\nC='\n'", " line 8: not of the form"},
+		{"A=1\nB='never\nended\nC=3\n", " line 2: not of the form"},
+		{"\ufeffA=1\n?\n", " line 2: not of the form"},
+		{many + "?\nA=1\n" + many, " line 5001: not of the form"},
+		{"{\n \"Values\": {\n  \"A\": \"1\",\n  \"EXE_DIR\": 5\n }\n}", " line 4: not a string"},
+		{"{\n \"Values\": {\n  \"AZURE_STORAGE_CONNECTION_STRING\": {\"x\": \"y\"}\n }\n}", " line 3: not a string"},
+		{"{\n \"Values\": {\n  \"A\": [1]\n }\n}", " line 3: not a string"},
+		{"{\n \"Values\": [\n1]}", " line 2: not a string"},
+		{"\n\n{\"Values\":\n {\"A\":\"1\",}\n}", " line 4: not JSON"},
+		{"{\"Values\":{\"A\":\"1\"}\n", " line 1: not JSON"},
+		{"{}\n{}", " line 2: not JSON"},
+		{"{\"LOG_LEVEL\":\"debug\"}", ` line 1: has no object "Values"`},
+		{"{\"Values\":null}", ` line 1: has no object "Values"`},
+	} {
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := File(path)
+		if err == nil || !strings.HasPrefix(err.Error(), "--env-file "+path+tt.want) {
+			t.Errorf("%.80q: %v, want%s", tt.text, err, tt.want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("A=b\n"))
 	f.Add([]byte(`{"Values":{"A":"b"}}`))

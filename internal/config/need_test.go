@@ -79,6 +79,18 @@ func TestNeed(t *testing.T) {
 		{"done and the derived poison", Need{}, []string{queueName, "work", doneQueueName, "work-poison"}, []string{"RSMS_DONE_QUEUE_NAME (--done-queue) names the same queue as RSMS_WORKER_POISON_QUEUE_NAME"}},
 		{"all the default", Need{}, []string{poisonQueueName, "rsms-jobs", doneQueueName, "rsms-jobs"}, []string{"RSMS_WORKER_POISON_QUEUE_NAME", "RSMS_DONE_QUEUE_NAME"}},
 		{"the poison queue is not known", Need{}, []string{queueName, "?", doneQueueName, "rsms-jobs-poison"}, []string{"RSMS_WORKER_QUEUE_NAME"}},
+		{"three queues of one name", Need{}, []string{queueName, "work", poisonQueueName, "work", doneQueueName, "work"}, []string{
+			"RSMS_WORKER_POISON_QUEUE_NAME (--poison-queue) names the same queue as RSMS_WORKER_QUEUE_NAME (--queue)",
+			"RSMS_DONE_QUEUE_NAME (--done-queue) names the same queue as RSMS_WORKER_QUEUE_NAME (--queue)"}},
+		{"done and poison", Need{}, []string{poisonQueueName, "aside", doneQueueName, "aside"}, []string{"RSMS_DONE_QUEUE_NAME (--done-queue) names the same queue as RSMS_WORKER_POISON_QUEUE_NAME (--poison-queue)"}},
+		{"one container", Need{}, []string{"RSMS_RESULTS_BLOB_CONTAINER", "riverbasin"}, []string{
+			"RSMS_RESULTS_BLOB_CONTAINER (--results-container) names the same container as RSMS_RIVERBASIN_BLOB_CONTAINER (--basin-container)"}},
+		{"basins where results are by default", Need{}, []string{"RSMS_RIVERBASIN_BLOB_CONTAINER", "rsms-results"}, []string{
+			"RSMS_RESULTS_BLOB_CONTAINER (--results-container) names the same container as RSMS_RIVERBASIN_BLOB_CONTAINER"}},
+		{"containers differ", Need{}, []string{"RSMS_RIVERBASIN_BLOB_CONTAINER", "inputs", "RSMS_RESULTS_BLOB_CONTAINER", "outputs"}, nil},
+		{"all tables one", Need{}, []string{"RSMS_SCENARIOS_TABLE", "All", "RSMS_RUNS_TABLE", "all", "RSMS_PLUME_BY_TIME_TABLE", "ALL", "RSMS_PLUME_BY_MILE_TABLE", "aLL"}, []string{
+			"RSMS_RUNS_TABLE (--runs-table) names the same table as RSMS_SCENARIOS_TABLE (--scenarios-table)",
+			"RSMS_PLUME_BY_TIME_TABLE (--plume-by-time-table) names the same table as RSMS_SCENARIOS_TABLE", "RSMS_PLUME_BY_MILE_TABLE (--plume-by-mile-table) names the same table as"}},
 		{"tables differ by case only", Need{}, []string{"RSMS_RUNS_TABLE", "SCENARIOS"}, []string{"RSMS_RUNS_TABLE (--runs-table) names the same table as RSMS_SCENARIOS_TABLE"}},
 		{"two plume tables", Need{}, []string{"RSMS_PLUME_BY_TIME_TABLE", "P11", "RSMS_PLUME_BY_MILE_TABLE", "p11"}, []string{"RSMS_PLUME_BY_MILE_TABLE"}},
 	} {

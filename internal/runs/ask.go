@@ -29,15 +29,16 @@ func Read(ctx context.Context, store Store, basin, scenario string) (*Record, er
 
 // Queue notes in the scenario row and in the record that a job is on the queue
 // or about to be, and returns the record. Call it while nobody can take the
-// message yet: a cancel of an earlier job of the same id is forgotten. While a live owner runs the
-// scenario nothing is changed and the record returned is that of its run, in
-// state Running: the job waits behind it. storage.ErrNotFound says that there
-// is no scenario row; no record is written then. ErrToldOnly says that the row
-// may say Queued and the record does not.
-func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata string) (*Record, error) {
+// message yet: a cancel of an earlier job of the same id is forgotten. now is
+// the time of the service; the clock of who asks may be off. While a live owner
+// runs the scenario nothing is changed and the record returned is that of its
+// run, in state Running: the job waits behind it. storage.ErrNotFound says that
+// there is no scenario row; no record is written then. ErrToldOnly says that
+// the row may say Queued and the record does not.
+func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata string, now time.Time) (*Record, error) {
 	told := false
 	record, err := change(ctx, store, basin, scenario, func(r *Record) (bool, error) {
-		if r.Live(wall()) {
+		if r.Live(now) {
 			if !told {
 				return false, nil
 			}

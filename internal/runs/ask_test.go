@@ -83,7 +83,7 @@ func entries() []entry {
 			return err
 		}, becomes(Running, busy)},
 		{"Queue", Running, func(t *testing.T, store *memory) error {
-			_, err := Queue(t.Context(), store, "ohio", "42", "k", "")
+			_, err := Queue(t.Context(), store, "ohio", "42", "k", "", time.Now())
 			return err
 		}, becomes(Queued, nil)},
 		{"Cancel", Completed, cancel, func(from string) (State, error) {
@@ -162,13 +162,13 @@ func TestQueueToldOnly(t *testing.T) {
 	for op, told := range map[string]bool{"Run": false, "MergeScenario": true, "PutRun": true} {
 		store := &memory{}
 		store.fail = failing(op)
-		_, err := Queue(t.Context(), store, "ohio", "42", "k", "")
+		_, err := Queue(t.Context(), store, "ohio", "42", "k", "", time.Now())
 		if reason.Of(err) != reason.StorageUnavailable || errors.Is(err, ErrToldOnly) != told {
 			t.Errorf("%s fails: %v", op, err)
 		}
 	}
 	store := &memory{noRow: true}
-	if _, err := Queue(t.Context(), store, "ohio", "42", "k", ""); !errors.Is(err, storage.ErrNotFound) || errors.Is(err, ErrToldOnly) {
+	if _, err := Queue(t.Context(), store, "ohio", "42", "k", "", time.Now()); !errors.Is(err, storage.ErrNotFound) || errors.Is(err, ErrToldOnly) {
 		t.Errorf("no row: %v", err)
 	}
 }
@@ -181,7 +181,7 @@ func TestQueue(t *testing.T) {
 			r.CancelRequested, r.CancelAt, r.Snoozed = true, new(time.Now().UTC()), map[string]int{"m": 1}
 		})
 		n := len(store.written())
-		r, err := Queue(t.Context(), store, "ohio", "42", "k", `{"by":"api"}`)
+		r, err := Queue(t.Context(), store, "ohio", "42", "k", `{"by":"api"}`, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestQueue(t *testing.T) {
 		}
 		// The next one waits behind it and changes nothing.
 		n = len(store.written())
-		if r, err := Queue(t.Context(), store, "ohio", "42", "l", ""); err != nil || r.State != Running || r.JobID != "k" {
+		if r, err := Queue(t.Context(), store, "ohio", "42", "l", "", time.Now()); err != nil || r.State != Running || r.JobID != "k" {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if got := store.written()[n:]; len(got) != 0 {
@@ -219,11 +219,11 @@ func TestQueue(t *testing.T) {
 // Where there is no scenario, and where the store is down, no record is made.
 func TestQueueFails(t *testing.T) {
 	store := &memory{noRow: true}
-	if r, err := Queue(t.Context(), store, "ohio", "42", "j", ""); r != nil || !errors.Is(err, storage.ErrNotFound) {
+	if r, err := Queue(t.Context(), store, "ohio", "42", "j", "", time.Now()); r != nil || !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("no row: %v, %v", r, err)
 	}
 	store.noRow, store.fail = false, failing("MergeScenario")
-	if r, err := Queue(t.Context(), store, "ohio", "42", "j", ""); r != nil || reason.Of(err) != reason.StorageUnavailable {
+	if r, err := Queue(t.Context(), store, "ohio", "42", "j", "", time.Now()); r != nil || reason.Of(err) != reason.StorageUnavailable {
 		t.Errorf("store down: %v, %v", r, err)
 	}
 	if store.etag != 0 {
@@ -261,7 +261,7 @@ func TestQueueAgainstTake(t *testing.T) {
 					}
 					return nil
 				})
-				r, err := Queue(context.WithValue(t.Context(), whoKey{}, "queue"), store, "ohio", "42", "k", "")
+				r, err := Queue(context.WithValue(t.Context(), whoKey{}, "queue"), store, "ohio", "42", "k", "", time.Now())
 				if err != nil || r.State != Running || r.JobID != "j" || merges != 2 {
 					t.Fatalf("%+v, %v, row told %d times", r, err, merges)
 				}
@@ -372,7 +372,7 @@ func TestNote(t *testing.T) {
 // Whoever always comes second gives up; errors of the store pass.
 func TestAskGivesUp(t *testing.T) {
 	asks := map[string]func(*memory) error{
-		"Queue":  func(m *memory) error { _, err := Queue(t.Context(), m, "ohio", "42", "j", ""); return err },
+		"Queue":  func(m *memory) error { _, err := Queue(t.Context(), m, "ohio", "42", "j", "", time.Now()); return err },
 		"Cancel": func(m *memory) error { _, err := Cancel(t.Context(), m, "ohio", "42", time.Now()); return err },
 		"Snooze": func(m *memory) error { return Snooze(t.Context(), m, "ohio", "42", "m") },
 		"Note":   func(m *memory) error { return Note(t.Context(), m, "ohio", "42", Record{State: Completed}) },
@@ -400,4 +400,20 @@ func TestAskGivesUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The clock of who asks for a job does not decide whether a run is alive.
+func TestQueueGoesByTheTimeOfTheService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		dead(t, store, "a") // it renews no more
+		until := store.record(t).LeaseUntil
+		pass(2 * lease)
+		if r, err := Queue(t.Context(), store, "ohio", "42", "k", "", until.Add(-1)); err != nil || r.State != Running {
+			t.Errorf("within the lease: %+v, %v", r, err)
+		}
+		if r, err := Queue(t.Context(), store, "ohio", "42", "k", "", until); err != nil || r.State != Queued {
+			t.Errorf("behind it: %+v, %v", r, err)
+		}
+	})
 }

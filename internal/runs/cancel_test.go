@@ -42,7 +42,7 @@ func TestCancelOfALiveRun(t *testing.T) {
 // that was asked for after the cancel is not.
 func TestCancelOfAWaitingJob(t *testing.T) {
 	queue := func(t *testing.T, store *memory) {
-		if _, err := Queue(t.Context(), store, "ohio", "42", "j", ""); err != nil {
+		if _, err := Queue(t.Context(), store, "ohio", "42", "j", "", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -133,7 +133,7 @@ func TestEnding(t *testing.T) {
 			}
 			mustFinish(t, mustTake(t, store, req), Outcome{State: Failed, Reason: reason.InvalidBasin, Detail: "d"})
 		}
-		if _, err := Queue(t.Context(), store, "ohio", "42", "next", ""); err != nil {
+		if _, err := Queue(t.Context(), store, "ohio", "42", "next", "", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		r := store.record(t)

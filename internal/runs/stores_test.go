@@ -56,7 +56,7 @@ func TestOneJobInTheStores(t *testing.T) {
 
 func oneJob(t *testing.T, store Rows) {
 	ctx := t.Context()
-	if r, err := Queue(ctx, store, "ohio", "42", "j", `{"by":"api"}`); err != nil || r.State != Queued {
+	if r, err := Queue(ctx, store, "ohio", "42", "j", `{"by":"api"}`, time.Now()); err != nil || r.State != Queued {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	row := scenarioRow(t, store)
