@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
+	"rsmsjob/internal/engine"
 	"rsmsjob/internal/reason"
 )
 
@@ -26,8 +30,9 @@ func main() {
 func run() (code int) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	args := arguments(os.Args)
 	// An engine has nothing to hand back: a signal ends it at once.
-	if len(os.Args) < 2 || os.Args[1] != engineName {
+	if len(args) == 0 || args[0] != engineName {
 		signals := make(chan os.Signal, 2)
 		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer signal.Stop(signals)
@@ -44,7 +49,19 @@ func run() (code int) {
 			code = exitInternal
 		}
 	}()
-	return a.exit(a.command().ExecuteContext(ctx))
+	c := a.command()
+	c.SetArgs(args)
+	return a.exit(c.ExecuteContext(ctx))
+}
+
+// arguments are those of the program. Under the name of an engine it is that
+// engine, so that copies of it can stand in a folder of executables.
+func arguments(argv []string) []string {
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(argv[0])), ".exe")
+	if slices.Contains(engine.Names(), name) {
+		return append([]string{engineName, name}, argv[1:]...)
+	}
+	return argv[1:]
 }
 
 // listen turns the first signal into the end of the context and the second one
