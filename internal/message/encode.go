@@ -99,7 +99,7 @@ func (m *Message) canonical() ([]byte, error) {
 	set(fieldForce, true, m.Force)
 	set(fieldTimeout, int64(m.Timeout/time.Second), m.Timeout != 0)
 	text, err := marshal(all)
-	return ascii(text), err
+	return ASCII(text), err
 }
 
 // marshal is json.Marshal without escapes meant for HTML.
@@ -113,9 +113,9 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// ascii writes every character of JSON text beyond ASCII as its \u escape.
+// ASCII writes every character of JSON text beyond ASCII as its \u escape.
 // Such characters stand in strings only. DEL is left: it is allowed in XML.
-func ascii(text []byte) []byte {
+func ASCII(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
 		switch {

@@ -28,11 +28,26 @@ const MarkerName = "result.json"
 
 // Store takes a result. A blob is not seen before its Commit; rows may be.
 type Store interface {
+	Markers
 	PlumeByTime(ctx context.Context, basin, scenario string) (storage.RowWriter, error)
 	PlumeByMile(ctx context.Context, basin, scenario string) (storage.RowWriter, error)
 	WriteResult(ctx context.Context, basin, scenario, name string) (storage.ResultWriter, error)
 	RemoveResult(ctx context.Context, basin, scenario, name string) error
 	ListResults(ctx context.Context, basin, scenario string) ([]string, error)
+}
+
+// Markers keeps the marker of each result under conditions that the store
+// itself sees to: a request of a dead worker that comes late must neither
+// replace nor remove the marker of another run.
+type Markers interface {
+	// ResultVersion returns storage.ErrNotFound where there is none.
+	ResultVersion(ctx context.Context, basin, scenario, name string) (etag string, err error)
+	// CreateResult returns storage.ErrConflict where there is one that holds
+	// anything else than data.
+	CreateResult(ctx context.Context, basin, scenario, name string, data []byte) error
+	// RemoveVersion returns storage.ErrConflict where there is another one than
+	// that of the ETag; none is fine.
+	RemoveVersion(ctx context.Context, basin, scenario, name, etag string) error
 }
 
 // Rows streams rows into emit and stops at its first error.
@@ -121,14 +136,11 @@ func Publish(ctx context.Context, store Store, held func() error, now func() tim
 	p := publisher{ctx: ctx, store: store, held: held, basin: r.Marker.Basin, scenario: r.Marker.Scenario}
 	m := r.Marker
 	m.Blobs = make([]BlobInfo, 0, len(r.Blobs))
-	if err := p.guard(); err != nil {
-		return nil, err
-	}
 	// The old result stops being one before its parts are replaced.
-	if err := store.RemoveResult(ctx, p.basin, p.scenario, MarkerName); err != nil {
+	err := p.removeMarker()
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if m.Rows.ByTime, err = p.rows(store.PlumeByTime, r.ByTime); err != nil {
 		return nil, fmt.Errorf("publish PlumeByTime: %w", err)
 	}
@@ -146,7 +158,7 @@ func Publish(ctx context.Context, store Store, held func() error, now func() tim
 		m.Blobs = append(m.Blobs, info)
 	}
 	m.FinishedAt = now().UTC().Truncate(time.Second)
-	if _, err := p.blob(JSON(MarkerName, m)); err != nil {
+	if err := p.putMarker(&m); err != nil {
 		return nil, fmt.Errorf("publish %s: %w", MarkerName, err)
 	}
 	return &m, nil
@@ -177,6 +189,62 @@ func (p *publisher) guard() error {
 		return context.Cause(p.ctx)
 	}
 	return p.held()
+}
+
+// rounds bounds how often the marker of somebody else is removed. One may come
+// late from a dead worker, and those are few.
+const rounds = 10
+
+// removeMarker removes the marker that is there, if there is one.
+func (p *publisher) removeMarker() error {
+	for range rounds {
+		if err := p.guard(); err != nil {
+			return err
+		}
+		etag, err := p.store.ResultVersion(p.ctx, p.basin, p.scenario, MarkerName)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.guard(); err != nil {
+			return err
+		}
+		if err := p.store.RemoveVersion(p.ctx, p.basin, p.scenario, MarkerName, etag); !errors.Is(err, storage.ErrConflict) {
+			return err
+		}
+	}
+	return p.contested()
+}
+
+// putMarker writes the marker. One that is there came late from a dead worker
+// while ours was on its way here; it is removed while the scenario is ours.
+func (p *publisher) putMarker(m *Marker) error {
+	data, err := marshal(m)
+	if err != nil {
+		return err
+	}
+	for range rounds {
+		if err := p.guard(); err != nil {
+			return err
+		}
+		if err := p.store.CreateResult(p.ctx, p.basin, p.scenario, MarkerName, data); !errors.Is(err, storage.ErrConflict) {
+			return err
+		}
+		if err := p.removeMarker(); err != nil {
+			return err
+		}
+	}
+	return p.contested()
+}
+
+// contested is the end of a marker that others write again and again although
+// the scenario is ours. It spends an attempt: the scenario is not busy by its
+// record, so that waiting for its owner would have no end.
+func (p *publisher) contested() error {
+	return reason.New(reason.StorageUnavailable, "%s of scenario %s of basin %s is changed by others all the time; does something else write results?",
+		MarkerName, p.scenario, p.basin)
 }
 
 func (p *publisher) rows(open func(context.Context, string, string) (storage.RowWriter, error), rows Rows) (int, error) {
@@ -227,7 +295,8 @@ func (p *publisher) blob(b Blob) (BlobInfo, error) {
 }
 
 // removeOthers removes blobs of an earlier result that this one does not have.
-// What stands under run/ belongs to runs, not to the result, and stays.
+// What stands under run/ belongs to runs, not to the result, and stays. A
+// marker that came late is left to putMarker, which knows its version.
 func (p *publisher) removeOthers(keep []Blob) error {
 	if err := p.guard(); err != nil {
 		return err
@@ -237,7 +306,7 @@ func (p *publisher) removeOthers(keep []Blob) error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, "run/") || slices.ContainsFunc(keep, func(b Blob) bool { return b.Name == name }) {
+		if name == MarkerName || strings.HasPrefix(name, "run/") || slices.ContainsFunc(keep, func(b Blob) bool { return b.Name == name }) {
 			continue
 		}
 		if err := p.guard(); err != nil {

@@ -68,6 +68,39 @@ func (m *memory) RemoveResult(_ context.Context, _, _, name string) error {
 	return nil
 }
 
+func (m *memory) ResultVersion(_ context.Context, _, _, name string) (string, error) {
+	if err := m.do("look at %s", name); err != nil {
+		return "", err
+	}
+	data, there := m.blobs[name]
+	if !there {
+		return "", storage.ErrNotFound
+	}
+	return string(data), nil
+}
+
+func (m *memory) CreateResult(_ context.Context, _, _, name string, data []byte) error {
+	if err := m.do("create %s", name); err != nil {
+		return err
+	}
+	if have, there := m.blobs[name]; there && !bytes.Equal(have, data) {
+		return storage.ErrConflict
+	}
+	m.blobs[name] = data
+	return nil
+}
+
+func (m *memory) RemoveVersion(_ context.Context, _, _, name, etag string) error {
+	if err := m.do("remove %s", name); err != nil {
+		return err
+	}
+	if have, there := m.blobs[name]; there && string(have) != etag {
+		return storage.ErrConflict
+	}
+	delete(m.blobs, name)
+	return nil
+}
+
 func (m *memory) ListResults(context.Context, string, string) ([]string, error) {
 	if err := m.do("list"); err != nil {
 		return nil, err

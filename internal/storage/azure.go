@@ -96,6 +96,7 @@ func newAzure(layout Layout) *Azure {
 	// One connection for each transaction in flight, which is kept for the next:
 	// fewer would be shut and made again all the time.
 	a.transport.MaxIdleConnsPerHost = max(10, layout.PublishConcurrency)
+	a.transport.MaxIdleConns = 0 // no limit but that of each of the three services
 	return a
 }
 
@@ -126,7 +127,7 @@ func (a *Azure) options() policy.ClientOptions {
 		Transport:        &http.Client{Transport: a.transport},
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "rsms-job"},
 		PerCallPolicies:  []policy.Policy{&a.calls, asciiJSON{}},
-		PerRetryPolicies: []policy.Policy{fence{}, &a.tries, single{}},
+		PerRetryPolicies: []policy.Policy{fence{}, &a.tries, single{}, genuine{}},
 	}
 }
 

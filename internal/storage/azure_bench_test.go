@@ -30,6 +30,7 @@ func openFakeTables(tb testing.TB, concurrency int, answer func(w http.ResponseW
 	tb.Helper()
 	var buffers sync.Pool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Ms-Version", "2019-02-02")
 		if r.Method == http.MethodGet {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"value":[]}`)

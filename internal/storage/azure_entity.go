@@ -133,13 +133,10 @@ func (e entity) merge(changes entity) {
 // setAll sets columns of the types that MergeScenario takes; nil ones are left
 // out. A column that no table can hold is a *reason.Fault.
 func (e entity) setAll(columns map[string]any) error {
-	if _, err := encodeColumns(columns); err != nil { // the same is refused as in a folder
+	if _, err := encodeColumns(columns); err != nil {
 		return err
 	}
 	for name, value := range columns {
-		if err := checkColumnName(name); err != nil {
-			return err
-		}
 		if value == nil {
 			continue
 		}
@@ -219,19 +216,6 @@ func encodeDouble(x float64) string {
 // are doubles by the contract.
 func doubleColumn(name string) bool {
 	return name == "Progress" || slices.Contains(river.ScenarioColumns(), name)
-}
-
-// checkColumnName returns a fault for a name that is none to the service.
-func checkColumnName(name string) error {
-	letter := name != "" && alphanumeric(name[0]) && (name[0] < '0' || name[0] > '9')
-	if !letter || !only(name, "_") || len(name) > maxColumnName {
-		return &reason.Fault{Field: "column", Problem: "not a column name of a table", Text: name,
-			Hint: "a letter and then letters, digits and underscores, 255 at most"}
-	}
-	if name == partitionColumn || name == rowColumn || name == changeColumn {
-		return &reason.Fault{Field: name, Problem: "a column that the table service keeps for itself"}
-	}
-	return nil
 }
 
 // encode returns the JSON of the row that what names; a *reason.Fault when the

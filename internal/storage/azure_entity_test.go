@@ -79,28 +79,6 @@ func FuzzCutText(f *testing.F) {
 	})
 }
 
-// FuzzEscapeJSON: the same JSON, in ASCII.
-func FuzzEscapeJSON(f *testing.F) {
-	f.Add(`{"é":"a😀\u00e9\\河\u2028"}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		if !utf8.ValidString(text) || !json.Valid([]byte(text)) {
-			return
-		}
-		escaped := escapeJSON([]byte(text))
-		for _, c := range escaped {
-			if c >= utf8.RuneSelf {
-				t.Fatalf("%q is escaped as %q", text, escaped)
-			}
-		}
-		var before, after any
-		if json.Unmarshal([]byte(text), &before) == nil {
-			if err := json.Unmarshal(escaped, &after); err != nil || !reflect.DeepEqual(before, after) {
-				t.Fatalf("%q is escaped as %q: %v", text, escaped, err)
-			}
-		}
-	})
-}
-
 // A transaction is accepted as a whole, and what went wrong stands inside.
 func TestTransactionFailure(t *testing.T) {
 	for code, want := range map[string]error{"EntityAlreadyExists": ErrConflict, "UpdateConditionNotSatisfied": ErrConflict, "ResourceNotFound": ErrNotFound} {

@@ -42,6 +42,9 @@ func azureFailure(ctx context.Context, verb, what string, err error) error {
 	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return refused(verb, what, response)
 	}
+	if _, ok := errors.AsType[*stranger](err); ok {
+		return inBetween(verb, what, err)
+	}
 	return &reason.Error{Code: reason.StorageUnavailable, Detail: "no answer from Azure Storage to " + verb + " " + what, Err: err}
 }
 
@@ -92,6 +95,9 @@ func refused(verb, what string, r *azcore.ResponseError) error {
 	case status == http.StatusNotFound, status == http.StatusConflict, status == http.StatusPreconditionFailed:
 		return &reason.Error{Code: reason.StorageUnavailable, Err: r,
 			Detail: "Azure Storage cannot " + verb + " " + what + " now" + named + "; is it the right endpoint, and is the thing locked or of another kind?"}
+	}
+	if status < http.StatusBadRequest || r.StatusCode != http.StatusAccepted && !fromStorage(r.RawResponse) {
+		return inBetween(verb, what, r)
 	}
 	return &reason.Error{Code: reason.Internal, Err: r, Detail: "Azure Storage refused to " + verb + " " + what + named}
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,6 +76,16 @@ func azureCalls() []azureCall {
 		{name: "RemoveResult", op: faultproxy.BlobDelete, gone: blob, call: func(ctx context.Context, a *storage.Azure, _ azurite.Names) error {
 			return a.RemoveResult(ctx, "ohio", "42", "y")
 		}},
+		{name: "ResultVersion", op: faultproxy.BlobProperties, gone: blob, call: func(ctx context.Context, a *storage.Azure, _ azurite.Names) error {
+			_, err := a.ResultVersion(ctx, "ohio", "42", "x")
+			return err
+		}},
+		{name: "CreateResult", op: faultproxy.BlobPut, gone: blob, call: func(ctx context.Context, a *storage.Azure, _ azurite.Names) error {
+			return a.CreateResult(ctx, "ohio", "42", "z", []byte("z"))
+		}},
+		{name: "RemoveVersion", op: faultproxy.BlobDelete, gone: blob, call: func(ctx context.Context, a *storage.Azure, _ azurite.Names) error {
+			return a.RemoveVersion(ctx, "ohio", "42", "z", `"0x1"`)
+		}},
 		{name: "Receive", op: faultproxy.QueueReceive, gone: queue, once: true, call: func(ctx context.Context, a *storage.Azure, n azurite.Names) error {
 			_, err := a.Queue(n.Queue).Receive(ctx, time.Minute)
 			return err
@@ -112,6 +124,22 @@ func azureSetting(t *testing.T) (*storage.Azure, *faultproxy.Proxy, azurite.Name
 		t.Fatal(err)
 	}
 	return azurite.Open(t, proxy.Connection(), names.Layout), proxy, names
+}
+
+// eachCall runs test for every kind of call at the same time, since most of what
+// it does is to wait for another try; the name of the call is in its errors.
+func eachCall(t *testing.T, test func(call azureCall, a *storage.Azure, proxy *faultproxy.Proxy, names azurite.Names) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, call := range azureCalls() {
+		a, proxy, names := azureSetting(t)
+		wg.Go(func() {
+			if err := test(call, a, proxy, names); err != nil {
+				t.Errorf("%s: %v", call.name, err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // Every answer of the service, to every kind of call, becomes the reason that
@@ -176,7 +204,7 @@ func TestAzureSentinels(t *testing.T) {
 		want[call.name] = map[int]error{404: storage.ErrNotFound, 409: storage.ErrConflict, 412: storage.ErrConflict}
 	}
 	want["PutRun"][404], want["PutRun of a new one"][404] = storage.ErrConflict, storage.ErrConflict
-	want["RemoveResult"][404] = nil
+	want["RemoveResult"][404], want["RemoveVersion"][404] = nil, nil
 	want["PutScenario"][404] = storage.ErrNotFound // of an upsert: cannot be, but is not hidden
 	codes := map[string]map[int]string{
 		"TableNotFound":     {404: "ResourceNotFound", 409: "EntityAlreadyExists", 412: "UpdateConditionNotSatisfied"},
@@ -203,37 +231,77 @@ func TestAzureSentinels(t *testing.T) {
 	}
 }
 
+// What does not answer as the service does is none, whatever it says: no write
+// was done, no input was read, and nobody has refused anything for good. Each
+// kind of call is tried again as after a lost answer.
+func TestAzureStrangers(t *testing.T) {
+	page := func(status int) faultproxy.Action {
+		return faultproxy.Stranger(status, "text/html", "<html>sign in</html>")
+	}
+	// An answer of success in the form of the service is none either where it is
+	// that of another call.
+	other := faultproxy.Status(200, "", 0)
+	others := []string{"MergeScenario", "PutScenario", "PutRun", "PutRun of a new one", "Commit", "RemoveResult", "CreateResult",
+		"RemoveVersion", "Update", "Delete", "Send"}
+	eachCall(t, func(call azureCall, a *storage.Azure, proxy *faultproxy.Proxy, names azurite.Names) error {
+		var wrong []error
+		calm := call.call(t.Context(), a, names)
+		try := func(times int, action faultproxy.Action) (sent int, err error) {
+			fault := proxy.Fail(faultproxy.Rule{Match: faultproxy.Match{Operation: call.op}, Times: times, Action: action})
+			defer fault.Remove()
+			before := proxy.Count(faultproxy.Match{Operation: call.op})
+			err = call.call(t.Context(), a, names)
+			return proxy.Count(faultproxy.Match{Operation: call.op}) - before, err
+		}
+		once := []faultproxy.Action{page(400), page(405)} // worth no other try
+		if call.once {
+			once = append(once, page(200), faultproxy.Stranger(201, "application/json", `{"code":"ok"}`), page(204))
+		} else if sent, err := try(1, page(200)); sent != 2 || reason.Of(err) != reason.Of(calm) || errors.Is(err, storage.ErrNotFound) != errors.Is(calm, storage.ErrNotFound) {
+			wrong = append(wrong, fmt.Errorf("sent %d times: %v, want twice and %v", sent, err, calm))
+		}
+		if slices.Contains(others, call.name) {
+			once = append(once, other)
+		}
+		for i, action := range once {
+			sent, err := try(0, action)
+			if detail := reason.Detail(err); sent != 1 || reason.Of(err) != reason.StorageUnavailable || !strings.Contains(detail, "in between") ||
+				!strings.Contains(detail, names.Queue[1:]) || strings.ContainsAny(detail, "\n<{") {
+				wrong = append(wrong, fmt.Errorf("answer %d, sent %d times: %s, %q: %w", i, sent, reason.Of(err), detail, err))
+			}
+		}
+		return errors.Join(wrong...)
+	})
+}
+
 // A lost answer is asked for again, but not where that would take or send
 // another message; no answer at all ends with the context, by its cause.
 func TestAzureLostAnswers(t *testing.T) {
-	for _, call := range azureCalls() {
-		t.Run(call.name, func(t *testing.T) {
-			t.Parallel()
-			a, proxy, names := azureSetting(t)
-			calm := call.call(t.Context(), a, names)
-			for _, action := range []faultproxy.Action{faultproxy.DropRequest(), faultproxy.DropResponse()} {
-				before := proxy.Count(faultproxy.Match{Operation: call.op})
-				fault := proxy.Fail(faultproxy.Rule{Match: faultproxy.Match{Operation: call.op}, Times: 1, Action: action})
-				err := call.call(t.Context(), a, names)
-				fault.Remove()
-				sent := proxy.Count(faultproxy.Match{Operation: call.op}) - before
-				if call.once && (sent != 1 || reason.Of(err) != reason.StorageUnavailable || !strings.Contains(reason.Detail(err), "no answer")) {
-					t.Errorf("sent %d times: %v, want once and no answer", sent, err)
-				}
-				if !call.once && (sent != 2 || reason.Of(err) != reason.Of(calm)) {
-					t.Errorf("sent %d times: %v, want twice and %v", sent, err, calm)
-				}
+	eachCall(t, func(call azureCall, a *storage.Azure, proxy *faultproxy.Proxy, names azurite.Names) error {
+		var wrong []error
+		calm := call.call(t.Context(), a, names)
+		for _, action := range []faultproxy.Action{faultproxy.DropRequest(), faultproxy.DropResponse()} {
+			before := proxy.Count(faultproxy.Match{Operation: call.op})
+			fault := proxy.Fail(faultproxy.Rule{Match: faultproxy.Match{Operation: call.op}, Times: 1, Action: action})
+			err := call.call(t.Context(), a, names)
+			fault.Remove()
+			sent := proxy.Count(faultproxy.Match{Operation: call.op}) - before
+			if call.once && (sent != 1 || reason.Of(err) != reason.StorageUnavailable || !strings.Contains(reason.Detail(err), "no answer")) {
+				wrong = append(wrong, fmt.Errorf("sent %d times: %w, want once and no answer", sent, err))
 			}
-			lost := errors.New("lease lost")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			fault := proxy.Fail(faultproxy.Rule{Action: faultproxy.BlackHole()})
-			ended := make(chan error)
-			go func() { ended <- call.call(ctx, a, names) }()
-			<-fault.Hit()
-			cancel(lost)
-			if err := <-ended; !errors.Is(err, lost) {
-				t.Errorf("%v, want the cause", err)
+			if !call.once && (sent != 2 || reason.Of(err) != reason.Of(calm)) {
+				wrong = append(wrong, fmt.Errorf("sent %d times: %v, want twice and %v", sent, err, calm))
 			}
-		})
-	}
+		}
+		lost := errors.New("lease lost")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		fault := proxy.Fail(faultproxy.Rule{Action: faultproxy.BlackHole()})
+		ended := make(chan error)
+		go func() { ended <- call.call(ctx, a, names) }()
+		<-fault.Hit()
+		cancel(lost)
+		if err := <-ended; !errors.Is(err, lost) {
+			wrong = append(wrong, fmt.Errorf("%w, want the cause", err))
+		}
+		return errors.Join(wrong...)
+	})
 }

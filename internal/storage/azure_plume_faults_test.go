@@ -39,6 +39,7 @@ func TestPlumeTriesAgain(t *testing.T) {
 		"request lost":     faultproxy.DropRequest(),
 		"answer lost":      faultproxy.DropResponse(),
 		"answer cut short": faultproxy.CutResponse(),
+		"sign-in page":     faultproxy.Stranger(http.StatusOK, "text/html", "<html>sign in</html>"),
 	}
 	for name, action := range tests {
 		t.Run(name, func(t *testing.T) {

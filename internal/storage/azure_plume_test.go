@@ -155,8 +155,8 @@ func TestPlumeTransactions(t *testing.T) {
 		faultproxy.CallAfter(func() { flying.Add(-1) }))})
 	id, river := strings.Repeat("i", 63), "R"+strings.Repeat(" ", 126)+"R"
 	random := rand.New(rand.NewPCG(1, 2))
-	rows := plumeHours(230, 1, 2)
-	for range 80 { // partitions come and go, some come back
+	rows := plumeHours(120, 1, 2)
+	for range 40 { // partitions come and go, some come back
 		rows = append(rows, plumeRow(3+random.IntN(20), 1+random.IntN(999)))
 	}
 	seen := map[int]bool{}

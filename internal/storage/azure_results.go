@@ -87,7 +87,7 @@ func (a *Azure) PutBasin(ctx context.Context, basin, name string, data []byte) e
 	if err != nil {
 		return err
 	}
-	return o.put(ctx, data)
+	return o.put(briefFor(ctx, len(data)), data)
 }
 
 // BasinExists reports whether the container of basins has a file of the basin.
@@ -180,10 +180,10 @@ func (o object) open(ctx context.Context) (r *blobReader, size int64, err error)
 	return &blobReader{ctx: ctx, what: o.what, body: body}, value(answer.ContentLength), nil
 }
 
-// put writes the blob in one step.
+// put writes the blob in one step, with the patience of ctx.
 func (o object) put(ctx context.Context, data []byte) error {
 	kind := contentType(o.name)
-	_, err := o.client.Upload(patient(ctx), streaming.NopCloser(bytes.NewReader(data)),
+	_, err := o.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)),
 		&blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &kind}})
 	return azureFailure(ctx, "write", o.what, err)
 }
@@ -277,7 +277,7 @@ func (w *blobWriter) Commit() error {
 	if err := ended(w.ctx); err != nil {
 		return err
 	}
-	return w.put(w.ctx, data)
+	return w.put(patient(w.ctx), data)
 }
 
 // Abort drops what was written; after Commit or Abort it does nothing.

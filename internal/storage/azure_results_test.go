@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
@@ -40,14 +41,21 @@ func readResult(ctx context.Context, a *storage.Azure, name string) ([]byte, err
 	return io.ReadAll(r)
 }
 
-// C91: a result is one small or large write, of the type that its name says.
-func TestAzureResultWrite(t *testing.T) {
-	_, a, proxy, layout := openProxied(t)
-	ctx := t.Context()
+// results opens the container of results as another program does.
+func results(t *testing.T, layout storage.Layout) *container.Client {
+	t.Helper()
 	blobs, err := azblob.NewClientFromConnectionString("DefaultEndpointsProtocol=http;"+azurite.Connection(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return blobs.ServiceClient().NewContainerClient(layout.Results)
+}
+
+// C91: a result is one small or large write, of the type that its name says.
+func TestAzureResultWrite(t *testing.T) {
+	_, a, proxy, layout := openProxied(t)
+	ctx := t.Context()
+	blobs := results(t, layout)
 	names := map[string]string{
 		"result.json": "application/json", "report.html": "text/html; charset=utf-8", "run/j/daflow.stdout": "text/plain; charset=utf-8",
 		"run/j/bltm.stderr": "text/plain; charset=utf-8", "run/j/run-1.log": "text/plain; charset=utf-8", "run/j/.job_id": "text/plain; charset=utf-8",
@@ -59,7 +67,7 @@ func TestAzureResultWrite(t *testing.T) {
 		if err := writeResult(ctx, a, name, large[:len(large)/len(names)]); err != nil {
 			t.Fatal(err)
 		}
-		p, err := blobs.ServiceClient().NewContainerClient(layout.Results).NewBlobClient("ohio/42/"+name).GetProperties(ctx, nil)
+		p, err := blobs.NewBlobClient("ohio/42/"+name).GetProperties(ctx, nil)
 		if err != nil || *p.ContentType != kind {
 			t.Errorf("%s has the type %q, %v, want %q", name, *p.ContentType, err, kind)
 		}
@@ -155,6 +163,7 @@ func TestAzureReadBroken(t *testing.T) {
 // The size is known before the first byte.
 func TestAzureBasinLimit(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Ms-Version", "2025-11-05")
 		w.Header().Set("Content-Length", fmt.Sprint(256<<20+1))
 		w.WriteHeader(http.StatusOK)
 	}))

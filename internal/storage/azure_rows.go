@@ -204,7 +204,8 @@ func (a *Azure) PutScenario(ctx context.Context, basin, scenario string, columns
 }
 
 // Run returns the run record of a scenario and its ETag; ErrNotFound when
-// there is none.
+// there is none. The ETag of one that no store has written comes with
+// ErrUnreadable, so that it can be replaced.
 func (a *Azure) Run(ctx context.Context, basin, scenario string) (data []byte, etag string, err error) {
 	r, err := a.runRow(ctx, basin, scenario)
 	if err != nil {
@@ -215,10 +216,13 @@ func (a *Azure) Run(ctx context.Context, basin, scenario string) (data []byte, e
 		return nil, "", err
 	}
 	if !e.has(recordColumn) {
-		return nil, "", reason.New(reason.Internal, "%s has no column %s; remove the row, or write it as rsms-job does", r.what, recordColumn)
+		return nil, string(version), unreadable(r.what)
 	}
 	for n := 0; e.has(recordName(n)); n++ {
-		piece, _ := e[recordName(n)].(string)
+		piece, ok := e[recordName(n)].(string)
+		if !ok {
+			return nil, string(version), unreadable(r.what)
+		}
 		data = append(data, piece...)
 	}
 	return data, string(version), nil

@@ -68,7 +68,7 @@ func (a *Azure) MayWrite(ctx context.Context) error {
 				return nil
 			}
 			o := object{client: c.NewBlockBlobClient(checkKey + "/" + id), name: id, what: inContainer(checkKey, a.layout.Results)}
-			if err := o.put(ctx, []byte(id)); err != nil {
+			if err := o.put(brief(ctx), []byte(id)); err != nil {
 				return err
 			}
 			return o.remove(ctx)

@@ -127,5 +127,6 @@ func inAnswer(err error) bool {
 	}
 	_, unsent := errors.AsType[*url.Error](err)
 	_, held := errors.AsType[*fenced](err)
-	return !unsent && !held && !NoCredential(err)
+	_, strange := errors.AsType[*stranger](err) // tried again as patient does
+	return !unsent && !held && !strange && !NoCredential(err)
 }

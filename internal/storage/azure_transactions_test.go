@@ -22,6 +22,7 @@ func TestInAnswer(t *testing.T) {
 		{fmt.Errorf("download: %w", io.ErrUnexpectedEOF), true},
 		{&azcore.ResponseError{StatusCode: http.StatusServiceUnavailable}, false},
 		{&url.Error{Op: "Post", Err: io.EOF}, false},
+		{&stranger{http.StatusOK}, false},
 		{&fenced{errors.New("lease lost")}, false},
 		{&azidentity.AuthenticationFailedError{}, false},
 	}

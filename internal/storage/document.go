@@ -184,16 +184,22 @@ func position(text []byte, at int) (line, column int) {
 	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 }
 
-// encodeColumns returns the values of columns as JSON.
+// encodeColumns returns the values of columns as JSON. A column that no table
+// can hold is a *reason.Fault, so that a folder can be moved into one.
 func encodeColumns(columns map[string]any) (map[string][]byte, error) {
 	values := make(map[string][]byte, len(columns))
 	for name, value := range columns {
-		if name == "" || !alphanumeric(name[0]) || !only(name, "_") {
-			return nil, &reason.Fault{Field: "column", Problem: "not a column name", Text: name}
+		if err := checkColumnName(name); err != nil {
+			return nil, err
 		}
 		encoded, err := encodeValue(value)
 		if err != nil {
 			return nil, &reason.Fault{Field: name, Problem: "a value that no column can hold"}
+		}
+		if value != nil {
+			if problem := (entity{}).set(name, value); problem != "" {
+				return nil, &reason.Fault{Field: name, Problem: problem}
+			}
 		}
 		values[name] = encoded
 	}

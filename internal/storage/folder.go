@@ -154,7 +154,8 @@ func (f *Folder) open(name string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// read returns the content of a plain file of limited size.
+// read returns the content of a plain file of limited size. What is known of
+// one that is larger comes with the fault.
 func (f *Folder) read(ctx context.Context, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	file, info, err := f.open(name)
 	if err != nil {
@@ -162,7 +163,7 @@ func (f *Folder) read(ctx context.Context, name string, limit int64) ([]byte, fs
 	}
 	defer file.Close()
 	if info.Size() > limit {
-		return nil, nil, tooLarge(name, limit)
+		return nil, info, tooLarge(name, limit)
 	}
 	data := make([]byte, 0, info.Size()+1)
 	data, err = appendAll(ctx, data, io.LimitReader(file, limit+1))
@@ -173,7 +174,7 @@ func (f *Folder) read(ctx context.Context, name string, limit int64) ([]byte, fs
 		return nil, nil, readFailure(name, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, nil, tooLarge(name, limit)
+		return nil, info, tooLarge(name, limit)
 	}
 	return data, info, nil
 }

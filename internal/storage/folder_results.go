@@ -43,6 +43,11 @@ func (f *Folder) RemoveResult(ctx context.Context, basin, scenario, name string)
 	if err != nil {
 		return err
 	}
+	return f.remove(ctx, file)
+}
+
+// remove removes a plain file; that it does not exist is fine.
+func (f *Folder) remove(ctx context.Context, file string) error {
 	info, err := f.root.Lstat(file)
 	if err == nil && info.IsDir() {
 		return notPlain(file, "plain file")

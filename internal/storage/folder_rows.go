@@ -1,11 +1,13 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strconv"
@@ -89,17 +91,32 @@ func (f *Folder) MergeScenario(ctx context.Context, basin, scenario string, colu
 }
 
 // Run returns the run record of a scenario and its ETag; ErrNotFound when
-// there is none.
+// there is none. The ETag of one that no store has written comes with
+// ErrUnreadable, so that it can be replaced.
 func (f *Folder) Run(ctx context.Context, basin, scenario string) (data []byte, etag string, err error) {
 	name, err := f.runName(ctx, basin, scenario)
 	if err != nil {
 		return nil, "", err
 	}
+	data, etag, _, err = f.record(ctx, name)
+	return data, etag, err
+}
+
+// record reads a run record and when it was changed. With ErrUnreadable it
+// returns both all the same.
+func (f *Folder) record(ctx context.Context, name string) (data []byte, etag string, changed time.Time, err error) {
 	data, info, err := f.read(ctx, name, maxDocument)
-	if err != nil {
-		return nil, "", err
+	if err != nil && info == nil {
+		return nil, "", time.Time{}, err
 	}
-	return data, etagOf(data, info), nil
+	if err != nil {
+		if etag, err = f.version(ctx, name); err != nil {
+			return nil, "", time.Time{}, err
+		}
+		return nil, etag, info.ModTime(), unreadable(name)
+	}
+	etag, _ = etagOf(bytes.NewReader(data), info) // bytes can be read
+	return data, etag, info.ModTime(), nil
 }
 
 // PutRun writes the run record if its ETag is still etag or, with an empty
@@ -113,24 +130,18 @@ func (f *Folder) PutRun(ctx context.Context, basin, scenario string, data []byte
 	if err != nil {
 		return "", err
 	}
-	if err := f.root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return "", writeFailure(name, err)
-	}
-	unlock, err := f.lock(ctx, name)
+	unlock, err := f.lockScenario(ctx, basin, scenario)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
 
-	have, info, err := f.read(ctx, name, maxDocument)
-	var before time.Time
-	switch {
-	case err == nil && etagOf(have, info) != etag, errors.Is(err, ErrNotFound) && etag != "":
-		return "", fmt.Errorf("%s: %w", name, ErrConflict)
-	case err == nil:
-		before = info.ModTime()
-	case !errors.Is(err, ErrNotFound):
+	_, now, before, err := f.record(ctx, name)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
 		return "", err
+	}
+	if now != etag {
+		return "", fmt.Errorf("%s: %w", name, ErrConflict)
 	}
 	return f.putVersion(ctx, name, data, before)
 }
@@ -160,7 +171,7 @@ func (f *Folder) putVersion(ctx context.Context, name string, data []byte, befor
 	if err := p.Commit(); err != nil {
 		return "", err
 	}
-	return etagOf(data, info), nil
+	return etagOf(bytes.NewReader(data), info)
 }
 
 func (f *Folder) runName(ctx context.Context, basin, scenario string) (string, error) {
@@ -171,8 +182,11 @@ func (f *Folder) runName(ctx context.Context, basin, scenario string) (string, e
 	return name, f.begin(ctx, name)
 }
 
-// etagOf names a version of a record by its content and its time of change.
-func etagOf(data []byte, info fs.FileInfo) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16]) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36)
+// etagOf names a version of a file by its content and its time of change.
+func etagOf(content io.Reader, info fs.FileInfo) (string, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, content); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36), nil
 }

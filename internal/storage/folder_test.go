@@ -63,6 +63,9 @@ func TestFolderConformance(t *testing.T) {
 				}
 				put(t, dir, "tables/Scenarios/"+basin+"/"+scenario+".json", data)
 			},
+			SpoilRun: func(t testing.TB, basin, scenario string) { // larger than any record
+				put(t, dir, "tables/Runs/"+basin+"/"+scenario+".json", bytes.Repeat([]byte(" "), 1<<20+1))
+			},
 		}
 	})
 }

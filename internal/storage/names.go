@@ -88,6 +88,20 @@ func checkPortable(field, name string) error {
 	return nil
 }
 
+// checkColumnName returns a fault for a name that no table takes, be it in a
+// folder or in the service.
+func checkColumnName(name string) error {
+	letter := name != "" && alphanumeric(name[0]) && (name[0] < '0' || name[0] > '9')
+	if !letter || !only(name, "_") || len(name) > maxColumnName {
+		return &reason.Fault{Field: "column", Problem: "not a column name of a table", Text: name,
+			Hint: "a letter and then letters, digits and underscores, 255 at most"}
+	}
+	if name == partitionColumn || name == rowColumn || name == changeColumn {
+		return &reason.Fault{Field: name, Problem: "a column that the table service keeps for itself"}
+	}
+	return nil
+}
+
 // only reports whether s has nothing but ASCII letters, digits and others.
 func only(s, others string) bool {
 	for i := range len(s) {

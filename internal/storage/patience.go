@@ -21,8 +21,13 @@ func once() policy.RetryOptions {
 
 // brief is for small reads and writes that somebody waits for: about 10 s where
 // the service answers that it cannot, a minute where it does not answer.
-func brief(ctx context.Context) context.Context {
-	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 4, TryTimeout: 10 * time.Second,
+func brief(ctx context.Context) context.Context { return briefFor(ctx, 0) }
+
+// briefFor is brief for a write of so many bytes that somebody waits for: each
+// try has the time that they take on a slow line on top.
+func briefFor(ctx context.Context, size int) context.Context {
+	const line = 2 << 20 // bytes a second
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 4, TryTimeout: 10*time.Second + time.Duration(size/line)*time.Second,
 		RetryDelay: 300 * time.Millisecond, MaxRetryDelay: 30 * time.Second})
 }
 

@@ -25,7 +25,7 @@ func (a *answers) Do(r *http.Request) (*http.Response, error) {
 }
 
 func status(code int, retryAfter string) *http.Response {
-	h := http.Header{}
+	h := http.Header{"X-Ms-Version": {"2025-11-05"}}
 	if retryAfter != "" {
 		h.Set("Retry-After", retryAfter)
 	}
@@ -74,6 +74,11 @@ func TestPatience(t *testing.T) {
 		}
 		return status(200, ""), nil
 	}
+	stranger := func(int, *http.Request) (*http.Response, error) {
+		r := status(200, "")
+		r.Header.Del("X-Ms-Version")
+		return r, nil
+	}
 	same := func(ctx context.Context) context.Context { return ctx }
 	tests := []struct {
 		name        string
@@ -90,6 +95,10 @@ func TestPatience(t *testing.T) {
 		{"brief, silent", brief, silent, 5, 50 * time.Second, 61 * time.Second},
 		{"brief, told to wait", brief, after("20"), 2, 20 * time.Second, 20 * time.Second},
 		{"brief, told to wait too long", brief, after("31"), 1, 0, 0},
+		{"once, stranger", same, stranger, 1, 0, 0},
+		{"brief, stranger", brief, stranger, 5, 6 * time.Second, 11 * time.Second},
+		{"brief for 256 MiB, silent", func(ctx context.Context) context.Context { return briefFor(ctx, 256<<20) }, silent, 5,
+			690 * time.Second, 702 * time.Second},
 		{"patient, busy", patient, busy, 10, 150 * time.Second, 230 * time.Second},
 		{"patient, late network", patient, late, 8, 40 * time.Second, 100 * time.Second},
 		{"patient, told to wait", patient, after("60"), 2, time.Minute, time.Minute},

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"rsmsjob/internal/plume"
+	"rsmsjob/internal/reason"
 )
 
 var (
@@ -18,7 +19,16 @@ var (
 	// ErrConflict says that somebody else wrote first: the ETag is not the
 	// current one, or the record exists that must not.
 	ErrConflict = errors.New("changed by somebody else")
+	// ErrUnreadable says that what is there was not written by a store. Its
+	// ETag comes with it.
+	ErrUnreadable = errors.New("not readable")
 )
+
+// unreadable is the error of a run record that no store has written.
+func unreadable(what string) error {
+	return &reason.Error{Code: reason.Internal, Err: ErrUnreadable,
+		Detail: what + " is not a run record of rsms-job; the next run of the scenario replaces it"}
+}
 
 // ResultWriter is one result while it is written. Readers see nothing of it
 // before Commit and all of it after. It is for one goroutine.

@@ -49,12 +49,16 @@ func Sequence(actions ...Action) Action {
 
 // Status answers in the emulator's place, in the form of the service: the
 // status, an error code, and where it is not 0 the time after which to try
-// again, in whole seconds, rounded up.
+// again. The service gives whole seconds; less than one, in milliseconds, lets a
+// test see the end of all repetitions without their pauses.
 func Status(status int, code string, retryAfter time.Duration) Action {
 	return Action{before: func(e *exchange) {
 		h := http.Header{"X-Ms-Error-Code": {code}, "X-Ms-Version": {e.request.Header.Get("X-Ms-Version")}}
-		if retryAfter > 0 {
+		switch {
+		case retryAfter >= time.Second:
 			h.Set("Retry-After", strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))
+		case retryAfter > 0:
+			h.Set("X-Ms-Retry-After-Ms", strconv.FormatInt(max(1, retryAfter.Milliseconds()), 10))
 		}
 		e.answer = &answer{status: status, header: h}
 		if e.entry.Service == Table {
@@ -78,7 +82,15 @@ func TransactionStatus(status int, code string) Action {
 			"HTTP/1.1 %d %s\nContent-Type: application/json\nContent-Length: %d\n\n%s\n"+
 			"--changesetresponse_1--\n--batchresponse_1--\n", status, http.StatusText(status), len(inner), inner)
 		e.answer = &answer{status: http.StatusAccepted, body: []byte(strings.ReplaceAll(text, "\n", "\r\n")),
-			header: http.Header{"Content-Type": {"multipart/mixed; boundary=batchresponse_1"}}}
+			header: http.Header{"Content-Type": {"multipart/mixed; boundary=batchresponse_1"}, "X-Ms-Version": {e.request.Header.Get("X-Ms-Version")}}}
+	}}
+}
+
+// Stranger answers in the emulator's place as something does that is no storage
+// service, such as the sign-in page of a network.
+func Stranger(status int, contentType, body string) Action {
+	return Action{before: func(e *exchange) {
+		e.answer = &answer{status: status, header: http.Header{"Content-Type": {contentType}}, body: []byte(body)}
 	}}
 }
 

@@ -123,6 +123,17 @@ func TestActions(t *testing.T) {
 	}
 }
 
+// A short pause brings a program to the end of its repetitions at once.
+func TestShortPause(t *testing.T) {
+	s := newSetting(t)
+	s.Fail(faultproxy.Rule{Action: faultproxy.Status(503, "ServerBusy", time.Millisecond)})
+	begin := time.Now()
+	_, err := s.queue.Peek(t.Context(), 1)
+	if took := time.Since(begin); reason.Of(err) != reason.StorageUnavailable || took > 2*time.Second || len(s.Requests()) < 3 {
+		t.Errorf("%d requests in %v, error %v", len(s.Requests()), took, err)
+	}
+}
+
 func TestSkipTimesAndRemove(t *testing.T) {
 	s := newSetting(t)
 	send := func() bool { _, err := s.queue.Send(t.Context(), "x", 0); return err == nil }

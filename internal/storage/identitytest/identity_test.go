@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rsmsjob/internal/reason"
+	"rsmsjob/internal/storage/faultproxy"
 	"rsmsjob/internal/storage/identitytest"
 )
 
@@ -30,6 +31,7 @@ func TestIdentity(t *testing.T) {
 		{"C50, C51: the endpoint fails at first", lateEndpoint},
 		{"C51: the endpoint hangs up at first", deadEndpoint},
 		{"C49: no network at first", lateNetwork},
+		{"a road through something that refuses", refused},
 		{"workload identity", workload},
 		{"az login", azLogin},
 		{"nobody", nobody},
@@ -136,6 +138,24 @@ func lateNetwork(t *testing.T, s *account) {
 	wantDone(t, got...)
 	if a := got[0]; a.Reason != reason.StorageUnavailable || a.NoCredential || s.Attempts() == before {
 		t.Errorf("the first attempt: %+v", a)
+	}
+}
+
+// What stands between the program and the account sees all that it asks.
+func refused(t *testing.T, s *account) {
+	p := faultproxy.New(t, s.Connection())
+	s.Through(t, p.Connection())
+	fault := p.Fail(faultproxy.Rule{Match: faultproxy.Match{Operation: faultproxy.EntityGet},
+		Action: faultproxy.Status(http.StatusForbidden, "AuthorizationPermissionMismatch", 0)})
+	s.run(t, 1, s.Environment(), func(a attempt) {
+		if a.Reason != reason.StorageDenied || a.NoCredential || a.Message != "hello" {
+			t.Errorf("the program: %+v", a)
+		}
+	})
+	fault.Remove()
+	s.run(t, 1, s.Environment(), func(a attempt) { wantDone(t, a) })
+	if p.Count(faultproxy.Match{Service: faultproxy.Blob}) == 0 || p.Count(faultproxy.Match{Operation: faultproxy.QueueReceive}) != 2 {
+		t.Errorf("the requests were %+v", p.Requests())
 	}
 }
 

@@ -37,6 +37,7 @@ type Server struct {
 	network
 	environment []string
 	connection  string
+	certificate tls.Certificate // that of the emulator
 }
 
 // Start starts all of it for the time of a test. The emulator is empty.
@@ -57,6 +58,9 @@ func Start(tb testing.TB) *Server {
 	}
 	s := &Server{network: network{routes: map[string]string{}}}
 	s.endpoint.audience = "https://storage.azure.com"
+	if s.certificate, err = tls.LoadX509KeyPair(files.certificate, files.key); err != nil {
+		tb.Fatal(err)
+	}
 	tokens := httptest.NewServer(http.HandlerFunc(s.endpoint.serve))
 	tb.Cleanup(tokens.Close)
 	proxy := httptest.NewServer(http.HandlerFunc(s.network.serve))
@@ -68,7 +72,7 @@ func Start(tb testing.TB) *Server {
 		if err != nil {
 			tb.Fatalf("the address of the %s service: %v", service.name, err)
 		}
-		s.routes[host(service.name)+":443"] = target.Host
+		s.lead(host(service.name)+":443", target.Host)
 		s.connection += ";" + service.part + "=" + plain(tb, target, roots) + target.Path
 	}
 	s.environment = []string{"AZURE_STORAGE_ACCOUNT_NAME=" + Account, "AZURE_CLIENT_ID=" + ClientID,
@@ -84,6 +88,39 @@ func (s *Server) Environment() []string { return append([]string(nil), s.environ
 // Connection is a connection string of the same account, over plain HTTP, for
 // the test itself; it works whatever the identity does.
 func (s *Server) Connection() string { return s.connection }
+
+// Through lets the programs reach the account through something that serves the
+// account of Connection over plain HTTP, and that is reached by another
+// connection string, for the time of a test. What hangs up there hangs up on the
+// program.
+func (s *Server) Through(tb testing.TB, connection string) {
+	tb.Helper()
+	by, err := config.ParseConnection(connection)
+	if err != nil {
+		tb.Fatalf("the connection string %v", err)
+	}
+	for service, address := range map[string]string{"blob": by.Blob, "queue": by.Queue, "table": by.Table} {
+		target, err := url.Parse(address)
+		if err != nil {
+			tb.Fatalf("the address of the %s service: %v", service, err)
+		}
+		front := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+			Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
+				r.Out.Host = r.In.Host
+			},
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }})
+		front.TLS = &tls.Config{Certificates: []tls.Certificate{s.certificate}}
+		front.StartTLS()
+		before := s.lead(host(service)+":443", front.Listener.Addr().String())
+		tb.Cleanup(func() {
+			s.lead(host(service)+":443", before)
+			front.CloseClientConnections()
+			front.Close()
+		})
+	}
+}
 
 func host(service string) string { return Account + "." + service + "." + Suffix }
 

@@ -12,9 +12,8 @@ import (
 // names of its services mean elsewhere. It hangs up on who wants to go anywhere
 // else: an answer would pass for one of the machine's identity endpoint.
 type network struct {
-	routes map[string]string // host:port of a service to that of the emulator
-
 	mu       sync.Mutex
+	routes   map[string]string // host:port of a service to where it is found
 	cut      bool
 	over     bool
 	open     []net.Conn // ends of tunnels
@@ -63,7 +62,7 @@ func (n *network) closeAll() {
 
 // serve is an [http.HandlerFunc] for CONNECT.
 func (n *network) serve(w http.ResponseWriter, r *http.Request) {
-	to, ok := n.routes[r.Host]
+	to, ok := n.route(r.Host)
 	if r.Method != http.MethodConnect || !ok || !n.admit() {
 		panic(http.ErrAbortHandler)
 	}
@@ -84,6 +83,21 @@ func (n *network) serve(w http.ResponseWriter, r *http.Request) {
 		tunnel(program, buffered, server)
 		n.forget(program, server)
 	}
+}
+
+func (n *network) route(host string) (to string, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	to, ok = n.routes[host]
+	return to, ok
+}
+
+// lead gives a service another place, and returns the one before.
+func (n *network) lead(host, to string) (before string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before, n.routes[host] = n.routes[host], to
+	return before
 }
 
 // tunnel copies both ways until one of them ends.

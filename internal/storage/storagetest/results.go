@@ -135,6 +135,12 @@ func testResultNames(t *testing.T, b Backend) {
 		if err := s.RemoveResult(ctx, "ohio", "42", name); len(reason.Faults(err)) != 1 {
 			t.Errorf("RemoveResult(%q): %v, want a fault", name, err)
 		}
+		_, version := s.ResultVersion(ctx, "ohio", "42", name)
+		for _, err := range []error{version, s.CreateResult(ctx, "ohio", "42", name, nil), s.RemoveVersion(ctx, "ohio", "42", name, "x")} {
+			if len(reason.Faults(err)) != 1 {
+				t.Errorf("a version of %q: %v, want a fault", name, err)
+			}
+		}
 		if _, err := s.Basin(ctx, "ohio", name); len(reason.Faults(err)) != 1 {
 			t.Errorf("Basin(%q): %v, want a fault", name, err)
 		}
@@ -219,6 +225,9 @@ func callAll(ctx context.Context, s Store, basin, scenario string) map[string]er
 	_, errs["ReadResult"] = s.ReadResult(ctx, basin, scenario, "result.json")
 	errs["RemoveResult"] = s.RemoveResult(ctx, basin, scenario, "result.json")
 	_, errs["ListResults"] = s.ListResults(ctx, basin, scenario)
+	_, errs["ResultVersion"] = s.ResultVersion(ctx, basin, scenario, "result.json")
+	errs["CreateResult"] = s.CreateResult(ctx, basin, scenario, "result.json", []byte("{}"))
+	errs["RemoveVersion"] = s.RemoveVersion(ctx, basin, scenario, "result.json", `"0x1"`)
 	_, errs["PlumeByTime"] = s.PlumeByTime(ctx, basin, scenario)
 	_, errs["PlumeByMile"] = s.PlumeByMile(ctx, basin, scenario)
 	for _, err := range s.ReadPlumeByTime(ctx, basin, scenario) {
@@ -247,8 +256,8 @@ func testContextEnded(t *testing.T, b Backend) {
 	lost := errors.New("lease lost")
 	cancel(lost)
 	calls := callAll(ctx, s, "ohio", "42")
-	if len(calls) != 14 {
-		t.Errorf("%d methods called, want 14", len(calls))
+	if len(calls) != 17 {
+		t.Errorf("%d methods called, want 17", len(calls))
 	}
 	for name, err := range calls {
 		if !errors.Is(err, lost) {

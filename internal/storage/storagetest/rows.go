@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -128,6 +130,29 @@ func testScenarioValues(t *testing.T, b Backend) {
 	}
 }
 
+// A folder takes the columns that a table takes, by name and by value, so that
+// a scenario can go from one to the other.
+func testScenarioColumns(t *testing.T, b Backend) {
+	ctx, s := t.Context(), b.Open(t)
+	b.PutScenario(t, "ohio", "42", map[string]any{"Name": "x"})
+	longest := strings.Repeat("N", 255)
+	most := strings.Repeat("x", 32_768)
+	for name, value := range map[string]any{"1a": 1, "_a": 1, "a-b": 1, "a.b": 1, "a@odata.type": "Edm.Double", longest + "N": 1,
+		"PartitionKey": "x", "RowKey": "x", "Timestamp": nil, "Long": most + "x", "Wide": strings.Repeat("😀", 16_385),
+		"NaN": math.NaN(), "Far": json.Number("1e999"), "Early": time.Time{}, "Late": time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		if err := s.MergeScenario(ctx, "ohio", "42", map[string]any{name: value, "Name": "changed"}); len(reason.Faults(err)) != 1 {
+			t.Errorf("column %.20q: %v, want a fault", name, err)
+		}
+	}
+	columns := map[string]any{"Name": "x", "a": "1", "A_1": "2", longest: "3", "Long": most}
+	if err := s.MergeScenario(ctx, "ohio", "42", columns); err != nil {
+		t.Fatal(err)
+	}
+	if got := scenario(t, s, "42"); !reflect.DeepEqual(got, columns) {
+		t.Errorf("%d columns, want %d", len(got), len(columns))
+	}
+}
+
 // Writers of different columns do not undo each other.
 func testScenarioRace(t *testing.T, b Backend) {
 	const writers, times = 8, 5
@@ -189,6 +214,35 @@ func testRunRecord(t *testing.T, b Backend) {
 	}
 	if _, _, err := s.Run(ctx, "ohio", "43"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("another scenario: %v, want ErrNotFound", err)
+	}
+}
+
+// What stands in the place of a record and is none can be replaced under its
+// ETag, as a record can.
+func testRunRecordUnreadable(t *testing.T, b Backend) {
+	ctx, s := t.Context(), b.Open(t)
+	b.SpoilRun(t, "ohio", "42")
+	data, etag, err := s.Run(ctx, "ohio", "42")
+	if !errors.Is(err, storage.ErrUnreadable) || etag == "" || len(data) != 0 {
+		t.Fatalf("Run: %d bytes, %q, %v, want an ETag and ErrUnreadable", len(data), etag, err)
+	}
+	if detail := reason.Detail(err); reason.Of(err) != reason.Internal || !strings.Contains(detail, "42") || !strings.Contains(detail, "replaces it") {
+		t.Errorf("%s: %q", reason.Of(err), detail)
+	}
+	for _, other := range []string{"", "no-such-version"} {
+		if _, err := s.PutRun(ctx, "ohio", "42", []byte(`{}`), other); !errors.Is(err, storage.ErrConflict) {
+			t.Errorf("PutRun with the ETag %q: %v, want ErrConflict", other, err)
+		}
+	}
+	first, err := s.PutRun(ctx, "ohio", "42", []byte(`{}`), etag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, now, err := s.Run(ctx, "ohio", "42"); err != nil || string(data) != `{}` || now != first {
+		t.Errorf("Run: %q, %q, %v", data, now, err)
+	}
+	if _, err := s.PutRun(ctx, "ohio", "42", []byte(`{}`), etag); !errors.Is(err, storage.ErrConflict) {
+		t.Errorf("PutRun with the ETag of before: %v, want ErrConflict", err)
 	}
 }
 

@@ -28,6 +28,10 @@ type Store interface {
 	RemoveResult(ctx context.Context, basin, scenario, name string) error
 	ListResults(ctx context.Context, basin, scenario string) ([]string, error)
 
+	ResultVersion(ctx context.Context, basin, scenario, name string) (etag string, err error)
+	CreateResult(ctx context.Context, basin, scenario, name string, data []byte) error
+	RemoveVersion(ctx context.Context, basin, scenario, name, etag string) error
+
 	PlumeByTime(ctx context.Context, basin, scenario string) (storage.RowWriter, error)
 	PlumeByMile(ctx context.Context, basin, scenario string) (storage.RowWriter, error)
 	CountRows(ctx context.Context, basin, scenario string) (byTime, byMile int, err error)
@@ -42,6 +46,8 @@ type Backend struct {
 	Open        func(t testing.TB) Store
 	PutBasin    func(t testing.TB, basin, name string, data []byte)
 	PutScenario func(t testing.TB, basin, scenario string, columns map[string]any)
+	// SpoilRun puts something in the place of a run record that is none.
+	SpoilRun func(t testing.TB, basin, scenario string)
 }
 
 // Run runs the whole suite; open returns a new, empty store each time.
@@ -53,15 +59,20 @@ func Run(t *testing.T, open func(t testing.TB) Backend) {
 		{"Basin", testBasin},
 		{"Scenario", testScenario},
 		{"ScenarioValues", testScenarioValues},
+		{"ScenarioColumns", testScenarioColumns},
 		{"ScenarioRace", testScenarioRace},
 		{"RunRecord", testRunRecord},
 		{"RunRecordSameContent", testRunRecordSameContent},
+		{"RunRecordUnreadable", testRunRecordUnreadable},
 		{"RunRecordRaceCreate", testRunRecordRaceCreate},
 		{"RunRecordRaceUpdate", testRunRecordRaceUpdate},
 		{"Result", testResult},
 		{"ResultUnseenBeforeCommit", testResultUnseenBeforeCommit},
 		{"ResultNames", testResultNames},
 		{"ResultRace", testResultRace},
+		{"ResultCreate", testResultCreate},
+		{"ResultCreateRace", testResultCreateRace},
+		{"ResultRemoveVersion", testResultRemoveVersion},
 		{"PlumeRoundTrip", testPlumeRoundTrip},
 		{"PlumeKeyOrder", testPlumeKeyOrder},
 		{"PlumeRerun", testPlumeRerun},
@@ -72,6 +83,9 @@ func Run(t *testing.T, open func(t testing.TB) Backend) {
 		{"IDs", testIDs},
 		{"ContextEnded", testContextEnded},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, open(t))
+		})
 	}
 }
