@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -236,7 +239,11 @@ func (a *app) checkEngines() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return set.Name + ", sha256 " + set.Hash, nil
+	detail := set.Name + ", sha256 " + set.Hash
+	if set.Foreign {
+		detail += ": " + strings.Join(slices.Sorted(maps.Keys(set.Files)), ", ")
+	}
+	return detail, nil
 }
 
 // leastFree is the free space that a run should find, bytes.

@@ -228,7 +228,7 @@ func selfPath() (string, error) {
 // of this program.
 func (a *app) engines(self string) (*engine.Set, error) {
 	if a.config.ExeDir != "" {
-		return engine.Find(a.config.ExeDir, a.config.EngineRunner)
+		return engine.Find(a.config.ExeDir, a.config.EngineRunner, config.Environment)
 	}
 	return engine.Bundled(self, a.config.EngineRunner)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"rsmsjob/internal/bltm"
@@ -170,19 +169,19 @@ func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg 
 	return warnings, err
 }
 
-// Check reads the output of a step of a foreign set that the next step will
-// read, so that a short or garbled file is laid to the engine that left it.
-// Errors as in Profiles.
-func (p *Plan) Check(dir, step string) error {
-	switch step {
-	case "daflow":
+// Check reads an output of a foreign set where a later step will read it, so
+// that a short or garbled file is laid to the engine that left it. Errors as in
+// Profiles.
+func (p *Plan) Check(dir, name string) error {
+	switch name {
+	case flowFile:
 		return read(dir, flowFile, func(f io.Reader) error {
 			r := daflow.NewFlowReader(f, flowFile, p.Flow.GridCounts(), p.Flow.Steps)
 			for r.Next() {
 			}
 			return r.Err()
 		})
-	case "bltm":
+	case concentrationFile:
 		return read(dir, concentrationFile, func(f io.Reader) error { return bltm.CheckConcentrations(f, p.Header) })
 	}
 	return nil
@@ -192,9 +191,10 @@ func unexpected(file, problem string) error {
 	return &reason.Fault{File: file, Problem: problem}
 }
 
-// read opens an output in dir and gives every fault found in it its reason.
+// read opens an output in dir, and no link that leads out of it, and gives every
+// fault found in it its reason.
 func read(dir, name string, parse func(io.Reader) error) error {
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := os.OpenInRoot(dir, name)
 	if err != nil {
 		return &reason.Error{Code: reason.EngineOutputMissing, Err: err, Detail: name + " cannot be read"}
 	}

@@ -1,13 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"rsmsjob/internal/process"
@@ -23,49 +24,180 @@ type Runner struct {
 	// outliving this process; see process.Command.
 	Supervisor []string
 	Env        []string
-	// Check looks at what a step of a foreign set left; see Plan.Check.
-	Check func(dir, step string) error
+	// Check looks at an output of a foreign set that a later step reads; see
+	// Plan.Check.
+	Check func(dir, name string) error
 	Log   *slog.Logger
 	// Progress hears the engine's name and which part of it is done, 0..1.
 	Progress func(step string, part float64)
 }
 
-// maxOutput is what an engine may write to each of its streams, in bytes.
-const maxOutput = 64 << 20
+const (
+	// maxOutput is what an engine may write to each of its streams, in bytes.
+	maxOutput = 64 << 20
+	// The ends of the names of the files that keep its streams.
+	stdoutSuffix = ".stdout"
+	stderrSuffix = ".stderr"
+)
 
 // Run runs the engines one after the other in dir, an absolute path, and stops
 // at the first that fails. Errors carry a reason; what an engine said is in
 // the full story of the error only.
 func (r *Runner) Run(ctx context.Context, dir string) error {
+	env := slices.Clone(r.Env)
+	if r.Set.Foreign {
+		// Programs that know fixed names for their scratch files must not meet
+		// those of another run.
+		env = append(env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir)
+	}
+	env = append(env, r.Set.Env...)
+	made := inputs()
 	for _, step := range r.Set.Steps {
 		r.Progress(step.Name, 0)
-		result, err := process.Run(ctx, process.Command{
-			Path: step.Path, Args: step.Args, Dir: dir, Env: r.Env,
-			Stdout: step.Name + ".stdout", Stderr: step.Name + ".stderr",
-			MaxOutput: maxOutput, Timeout: r.StepTimeout, Grace: r.Grace, Supervisor: r.Supervisor,
-			OnLine: func(line []byte) {
-				if part, ok := progressOf(line); ok {
-					r.Progress(step.Name, part)
-				}
-			},
-		})
-		if err := r.judge(ctx, step, result, err); err != nil {
+		if err := r.step(ctx, step, dir, env, made); err != nil {
 			return err
 		}
-		if err := left(dir, step); err != nil {
-			return err
-		}
-		if r.Set.Foreign {
-			if err := r.Check(dir, step.Name); err != nil {
+		made = append(made, step.Outputs...)
+	}
+	return nil
+}
+
+// step runs one engine and looks at what it left. made are the files that are
+// there by right before it.
+func (r *Runner) step(ctx context.Context, step Step, dir string, env, made []string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return folderError(err)
+	}
+	defer root.Close()
+	before, err := r.prepare(root, step, made)
+	if err != nil {
+		return folderError(err)
+	}
+	result, err := r.start(ctx, step, dir, env)
+	r.keepLogs(root, step)
+	if err != nil {
+		return err
+	}
+	if step.Success != "" && !shown(root, step) {
+		return reason.New(reason.EngineFailed, "engine %s ended with exit code %d but did not print the success_text of its set; see %s and %s",
+			step.Name, result.ExitCode, step.Name+stdoutSuffix, step.Name+stderrSuffix)
+	}
+	if err := before.left(root); err != nil {
+		return err
+	}
+	if err := before.unchanged(root); err != nil {
+		return err
+	}
+	if r.Set.Foreign {
+		for _, name := range step.Outputs {
+			if err := r.Check(dir, name); err != nil {
 				return err
 			}
 		}
-		if info, err := os.Stat(filepath.Join(dir, step.Name+".stderr")); err == nil && info.Size() > 0 {
-			r.Log.Warn("engine "+step.Name+" said: "+result.Tail, "engine", step.Name)
-		}
-		r.Log.Info("engine done", "engine", step.Name, "seconds", result.Wall.Seconds(), "max_rss_bytes", result.MaxRSS)
 	}
+	if info, err := root.Stat(step.Name + stderrSuffix); err == nil && info.Size() > 0 {
+		r.Log.Warn("engine "+step.Name+" said: "+result.Tail, "engine", step.Name)
+	}
+	r.Log.Info("engine done", "engine", step.Name, "seconds", result.Wall.Seconds(), "max_rss_bytes", result.MaxRSS)
 	return nil
+}
+
+// start runs the engine of a step to its end.
+func (r *Runner) start(ctx context.Context, step Step, dir string, env []string) (process.Result, error) {
+	ctx, stop := watchSize(ctx, dir, r.Set.MaxBytes, step.Name)
+	result, err := process.Run(ctx, process.Command{
+		Path: step.Path, Args: step.Args, Dir: dir, Env: env, Stdin: step.Stdin,
+		Stdout: step.Name + stdoutSuffix, Stderr: step.Name + stderrSuffix,
+		MaxOutput: maxOutput, Timeout: r.limit(step), Grace: r.Grace, Supervisor: r.Supervisor,
+		OnLine: func(line []byte) {
+			if part, ok := progressOf(line); ok {
+				r.Progress(step.Name, part)
+			}
+		},
+	})
+	stop()
+	if err := r.judge(ctx, step, result, err); err != nil {
+		return result, err
+	}
+	return result, tooMuch(dir, r.Set.MaxBytes, step.Name)
+}
+
+// limit is how long a step may take.
+func (r *Runner) limit(step Step) time.Duration {
+	if step.Timeout > 0 && (r.StepTimeout <= 0 || step.Timeout < r.StepTimeout) {
+		return step.Timeout
+	}
+	return r.StepTimeout
+}
+
+// prepare makes the folder ready for a step, and notes what it is like. What
+// stands where the step's own files will is not its work: an earlier step left
+// it, perhaps as a link to somewhere else.
+func (r *Runner) prepare(root *os.Root, step Step, made []string) (*before, error) {
+	for _, name := range append(slices.Clone(step.Outputs), step.Name+stdoutSuffix, step.Name+stderrSuffix) {
+		if _, err := root.Lstat(name); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		r.Log.Warn(shownName(name)+" was there before the step that makes it; removed", "engine", step.Name)
+		if err := root.RemoveAll(name); err != nil {
+			return nil, err
+		}
+	}
+	return look(root, step, made)
+}
+
+// keepLogs sees that what is published as the words of an engine is the file
+// that was kept of them, and no link that it put there.
+func (r *Runner) keepLogs(root *os.Root, step Step) {
+	for _, name := range []string{step.Name + stdoutSuffix, step.Name + stderrSuffix} {
+		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+			r.Log.Warn("engine "+step.Name+" put something else in the place of "+name+"; removed", "engine", step.Name)
+			if err := root.RemoveAll(name); err != nil {
+				r.Log.Warn("it could not be removed", "error", err)
+			}
+		}
+	}
+}
+
+// shown reports whether a step printed the text that means success.
+func shown(root *os.Root, step Step) bool {
+	for _, name := range []string{step.Name + stdoutSuffix, step.Name + stderrSuffix} {
+		f, err := root.Open(name)
+		if err != nil {
+			continue
+		}
+		found := holds(f, []byte(step.Success))
+		f.Close()
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether what r reads has a text in it, which is short.
+func holds(r io.Reader, text []byte) bool {
+	b := make([]byte, 64<<10)
+	kept := 0
+	for {
+		n, err := r.Read(b[kept:])
+		if bytes.Contains(b[:kept+n], text) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		// The text may begin in one piece and end in the next.
+		last := min(kept+n, len(text)-1)
+		copy(b, b[kept+n-last:kept+n])
+		kept = last
+	}
+}
+
+func folderError(err error) error {
+	return &reason.Error{Code: reason.StorageUnavailable, Err: err,
+		Detail: "the run folder cannot be used; is the disk of RSMS_WORK_DIR full, or the folder gone?"}
 }
 
 // progressLine is how a bundled engine says on standard output how far it is.
@@ -80,64 +212,4 @@ func progressOf(line []byte) (part float64, ok bool) {
 		return 0, false
 	}
 	return float64(step) / float64(of), true
-}
-
-// judge turns the end of an engine into an error with a reason, nil for
-// success.
-func (r *Runner) judge(ctx context.Context, step Step, result process.Result, err error) error {
-	if start, ok := errors.AsType[*process.StartError](err); ok {
-		return &reason.Error{Code: reason.EngineMissing, Err: err,
-			Detail: fmt.Sprintf("engine %s (%s) cannot be started: %s", step.Name, filepath.Base(step.Path), startProblem(start))}
-	}
-	if err != nil {
-		return &reason.Error{Code: reason.Internal, Err: err, Detail: fmt.Sprintf("engine %s could not be watched", step.Name)}
-	}
-	said := func() error {
-		if result.Tail == "" {
-			return nil
-		}
-		return errors.New("its last words: " + strings.TrimSpace(result.Tail))
-	}
-	switch result.Cause {
-	case process.Cancelled:
-		return context.Cause(ctx)
-	case process.Timeout:
-		return &reason.Error{Code: reason.EngineTimeout, Err: said(),
-			Detail: fmt.Sprintf("engine %s was stopped at its time limit of %.0f s (RSMS_ENGINE_STEP_TIMEOUT_SEC)", step.Name, r.StepTimeout.Seconds())}
-	case process.OutputLimit:
-		return &reason.Error{Code: reason.EngineFailed, Err: said(),
-			Detail: fmt.Sprintf("engine %s was stopped: it wrote more than %d MiB to its output", step.Name, maxOutput>>20)}
-	}
-	if result.Signal != "" {
-		hint := ""
-		if result.Signal == "SIGKILL" {
-			hint = "; the system kills so when memory runs out"
-		}
-		return &reason.Error{Code: reason.EngineFailed, Err: said(),
-			Detail: fmt.Sprintf("engine %s was ended by signal %s%s", step.Name, result.Signal, hint)}
-	}
-	if result.ExitCode != 0 {
-		return &reason.Error{Code: reason.EngineFailed, Err: said(),
-			Detail: fmt.Sprintf("engine %s ended with exit code %d; see %s.stderr in the run folder", step.Name, result.ExitCode, step.Name)}
-	}
-	return nil
-}
-
-// startProblem says in our words why a program could not be started.
-func startProblem(e *process.StartError) string {
-	if e.Kind != nil {
-		return e.Kind.Error()
-	}
-	return "the system refused it"
-}
-
-// left checks that a step left its outputs.
-func left(dir string, step Step) error {
-	for _, name := range step.Outputs {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-			return reason.New(reason.EngineOutputMissing, "engine %s ended well but left no %s", step.Name, name)
-		}
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"rsmsjob/internal/reason"
 )
@@ -18,13 +19,22 @@ import (
 // Set is a set of engines: what to start, in order, and what each leaves
 // behind.
 type Set struct {
-	Name  string
+	Name  string // and its version, where engine.json gives one
 	Steps []Step
-	// Hash is over the bytes of every executable of the set, in hexadecimal.
+	// Hash is over engine.json and the bytes of every executable of the set, in
+	// hexadecimal.
 	Hash string
+	// Files are the SHA-256 of engine.json and of every executable, in
+	// hexadecimal, by slash path inside the folder of the set.
+	Files map[string]string
 	// Foreign is set where the engines are not our own: what they leave is
 	// checked after every step.
 	Foreign bool
+	// Env are variables of every engine of the set, as NAME=value, besides those
+	// of Runner.Env.
+	Env []string
+	// MaxBytes is what all files of a run may have together; 0 is without limit.
+	MaxBytes int64
 }
 
 // Version names the set and its executables, short enough for a table column.
@@ -32,22 +42,30 @@ func (s *Set) Version() string { return s.Name + " " + s.Hash[:16] }
 
 // Step is one engine of a set.
 type Step struct {
-	Name    string   // daflow, bltm, ctplt, cxplt
-	Path    string   // absolute
-	Args    []string // behind Path
-	Outputs []string // files it must leave, not empty
+	Name       string   // daflow, bltm, ctplt, cxplt
+	Path       string   // absolute: of the runner, or of the executable
+	Args       []string // behind Path
+	Executable string   // absolute
+	Stdin      []byte   // all that it can read
+	Outputs    []string // files it must leave, new and not empty
+	ExitCodes  []int    // that mean success; none is 0
+	// Timeout is the limit of the set; 0 leaves that of the Runner.
+	Timeout time.Duration
+	// Success is a text that it must print when it succeeds; "" for none.
+	Success string
 }
 
 // The engines in the order in which the data passes, with what each must leave.
 var outputs = []struct {
 	name   string
+	reads  []string
 	files  []string
 	report []string // what our own leaves besides, for people
 }{
-	{"daflow", []string{flowFile}, []string{flowReportFile}},
-	{"bltm", []string{concentrationFile, ledgerFile}, nil},
-	{"ctplt", []string{timesFile}, nil},
-	{"cxplt", []string{profilesFile}, nil},
+	{"daflow", []string{flowInputFile}, []string{flowFile}, []string{flowReportFile}},
+	{"bltm", []string{transportInputFile, flowFile}, []string{concentrationFile, ledgerFile}, nil},
+	{"ctplt", []string{placesFile, transportInputFile, concentrationFile}, []string{timesFile}, nil},
+	{"cxplt", []string{outputStepsFile, transportInputFile, concentrationFile}, []string{profilesFile}, nil},
 }
 
 // Names returns the names of the engines in the order of a run.
@@ -59,86 +77,49 @@ func Names() []string {
 	return names
 }
 
+// runnerVariable is the setting that names a runner.
+const runnerVariable = "RSMS_ENGINE_RUNNER"
+
+// inputs are the files that are there before the first step.
+func inputs() []string {
+	return []string{flowInputFile, transportInputFile, placesFile, outputStepsFile}
+}
+
+// final are the files that the job reads when the last step is done.
+func final() []string { return []string{ledgerFile, timesFile, profilesFile} }
+
+// readLater are the files that are read behind a step, by a later one or by the
+// job.
+func readLater(step string) []string {
+	later := final()
+	for i := len(outputs) - 1; i >= 0 && outputs[i].name != step; i-- {
+		later = append(later, outputs[i].reads...)
+	}
+	slices.Sort(later)
+	return slices.Compact(later)
+}
+
 // Bundled is the set of our own engines: the binary self, started again. runner,
 // which may be empty, is put before every command line.
 func Bundled(self, runner string) (*Set, error) {
-	prefix, err := runnerPath(runner)
+	prefix, err := onPath(strings.Fields(runner), runnerVariable)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Name: "bundled"}
+	sum, err := hashFile(self)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{Name: "bundled", Hash: sum, Files: map[string]string{filepath.Base(self): sum}}
 	for _, o := range outputs {
 		argv := append(slices.Clone(prefix), self, "engine", o.name)
-		s.Steps = append(s.Steps, Step{Name: o.name, Path: argv[0], Args: argv[1:], Outputs: o.files})
+		s.Steps = append(s.Steps, Step{Name: o.name, Path: argv[0], Args: argv[1:], Executable: self, Outputs: o.files})
 	}
-	return s, s.hash([]string{self})
+	return s, nil
 }
 
-// Find looks for the engines of a team in dir: DAFLOW, BLTM, CTPLT and CXPLT,
-// with or without .exe, in any case. runner, which may be empty, is put before
-// every command line. The error says which are missing and where it looked.
-func Find(dir, runner string) (*Set, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, reason.New(reason.EngineMissing, "EXE_DIR cannot be made an absolute path")
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, &reason.Error{Code: reason.EngineMissing, Err: err,
-			Detail: fmt.Sprintf("EXE_DIR %s cannot be read; it must be the folder of the engine executables", dir)}
-	}
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.EqualFold(e.Name(), "engine.json") }) {
-		return nil, reason.New(reason.EngineMissing, "EXE_DIR %s has an engine.json, which this version cannot read; "+
-			"remove it to run the executables without arguments in the run folder", dir)
-	}
-	prefix, err := runnerPath(runner)
-	if err != nil {
-		return nil, err
-	}
-	s := &Set{Name: "EXE_DIR", Foreign: true}
-	var paths, missing, barred []string
-	for _, o := range outputs {
-		path := pick(dir, entries, o.name)
-		if path == "" {
-			missing = append(missing, strings.ToUpper(o.name))
-			continue
-		}
-		paths = append(paths, path)
-		if _, err := exec.LookPath(path); err != nil && len(prefix) == 0 {
-			barred = append(barred, filepath.Base(path))
-		}
-		argv := append(slices.Clone(prefix), path)
-		s.Steps = append(s.Steps, Step{Name: o.name, Path: argv[0], Args: argv[1:], Outputs: o.files})
-	}
-	if len(missing) > 0 {
-		return nil, reason.New(reason.EngineMissing, "%s not found in EXE_DIR %s; looked for the name with and without .exe in any case",
-			strings.Join(missing, ", "), dir)
-	}
-	if len(barred) > 0 {
-		return nil, reason.New(reason.EngineMissing, "%s in EXE_DIR %s may not be executed: give permission, or name a RSMS_ENGINE_RUNNER",
-			strings.Join(barred, ", "), dir)
-	}
-	return s, s.hash(paths)
-}
-
-// pick returns the path of the file that is the engine, "" for none.
-func pick(dir string, entries []os.DirEntry, name string) string {
-	for _, e := range entries {
-		base := strings.ToLower(e.Name())
-		if base != name && base != name+".exe" {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path
-		}
-	}
-	return ""
-}
-
-// runnerPath splits a runner into words and makes its program absolute.
-func runnerPath(runner string) ([]string, error) {
-	words := strings.Fields(runner)
+// onPath makes the program of a runner absolute; from is what names it.
+func onPath(words []string, from string) ([]string, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -148,30 +129,43 @@ func runnerPath(runner string) ([]string, error) {
 	}
 	if err != nil {
 		return nil, &reason.Error{Code: reason.EngineMissing, Err: err,
-			Detail: "the program of RSMS_ENGINE_RUNNER was not found on the PATH"}
+			Detail: "the program of " + from + " was not found on the PATH"}
 	}
-	words[0] = path
-	return words, nil
+	return append([]string{path}, words[1:]...), nil
 }
 
-// hash sets the hash of the set over its executables.
-func (s *Set) hash(paths []string) error {
-	sum := sha256.New()
-	for _, path := range paths {
-		if err := addFile(sum, path); err != nil {
-			return &reason.Error{Code: reason.EngineMissing, Err: err,
-				Detail: fmt.Sprintf("engine executable %s cannot be read", filepath.Base(path))}
+// hash sets the hashes of the set over its files, by what they are to it. A file
+// may be more than one thing: an executable of two steps.
+func (s *Set) hash(dir string, roles [][2]string) error {
+	s.Files = map[string]string{}
+	all := sha256.New()
+	for _, role := range roles {
+		name, err := filepath.Rel(dir, role[1])
+		if err != nil {
+			return &reason.Error{Code: reason.Internal, Err: err, Detail: "an engine does not stand in EXE_DIR"}
 		}
+		name = filepath.ToSlash(name)
+		if s.Files[name] == "" {
+			if s.Files[name], err = hashFile(role[1]); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(all, "%s %s\n", role[0], s.Files[name])
 	}
-	s.Hash = hex.EncodeToString(sum.Sum(nil))
+	s.Hash = hex.EncodeToString(all.Sum(nil))
 	return nil
 }
 
-func addFile(w io.Writer, path string) error {
+func hashFile(path string) (string, error) {
+	sum := sha256.New()
 	f, err := os.Open(path)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = io.Copy(sum, f)
+		err = errors.Join(err, f.Close())
 	}
-	_, err = io.Copy(w, f)
-	return errors.Join(err, f.Close())
+	if err != nil {
+		return "", &reason.Error{Code: reason.EngineMissing, Err: err,
+			Detail: fmt.Sprintf("engine file %s cannot be read: is it yours to read?", shownName(filepath.Base(path)))}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }

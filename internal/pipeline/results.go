@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 
 	"rsmsjob/internal/engine"
 	"rsmsjob/internal/plume"
@@ -153,6 +152,7 @@ type parameters struct {
 	RunKey           string            `json:"run_key"`
 	Engine           string            `json:"engine"`
 	EngineHash       string            `json:"engine_sha256"`
+	EngineFiles      map[string]string `json:"engine_files_sha256"`
 	InputHashes      map[string]string `json:"inputs_sha256"`
 	Scenario         river.Scenario    `json:"scenario"`
 	Steps            int               `json:"steps"`
@@ -162,7 +162,7 @@ type parameters struct {
 }
 
 func params(ids plume.IDs, in *inputs, plan *engine.Plan, set *engine.Set, warnings []string) publish.Blob {
-	p := parameters{IDs: ids, RunKey: in.key, Engine: set.Name, EngineHash: set.Hash, InputHashes: in.hashes,
+	p := parameters{IDs: ids, RunKey: in.key, Engine: set.Name, EngineHash: set.Hash, EngineFiles: set.Files, InputHashes: in.hashes,
 		Scenario: *plan.Case.Scenario, Steps: plan.Flow.Steps, SmallFlow: plan.Flow.SmallFlow(), Warnings: append([]string{}, warnings...)}
 	for _, b := range plan.Header.Branches {
 		p.DispersionFactor = append(p.DispersionFactor, b.DQQ)
@@ -181,7 +181,7 @@ func engineLogs(dir, jobID string, set *engine.Set) []publish.Blob {
 	for _, step := range set.Steps {
 		for _, name := range []string{step.Name + ".stdout", step.Name + ".stderr"} {
 			blobs = append(blobs, publish.Blob{Name: "run/" + jobID + "/" + name, Write: func(w io.Writer) error {
-				f, err := os.Open(filepath.Join(dir, name))
+				f, err := os.OpenInRoot(dir, name) // a foreign engine may have put a link there
 				if os.IsNotExist(err) {
 					return nil
 				}

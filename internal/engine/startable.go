@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"rsmsjob/internal/process"
+	"rsmsjob/internal/reason"
+)
+
+// startable finds what can be said against starting a file before it is
+// started. Whether a program is for this machine only the system knows: it may
+// have an emulator for it.
+func startable(path string) error {
+	name := shownName(filepath.Base(path))
+	if _, err := exec.LookPath(path); err != nil {
+		return reason.New(reason.EngineMissing, "%s in EXE_DIR %s may not be executed: give permission (chmod +x), or name a RSMS_ENGINE_RUNNER",
+			name, filepath.Dir(path))
+	}
+	if problem := scriptProblem(head(path)); problem != "" {
+		return reason.New(reason.EngineMissing, "%s in EXE_DIR %s cannot be started: %s", name, filepath.Dir(path), problem)
+	}
+	return nil
+}
+
+// head is how a file begins, nil where that cannot be read.
+func head(path string) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	b := make([]byte, 512)
+	n, err := io.ReadFull(f, b)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return b[:n]
+}
+
+// scriptProblem says why a script cannot be started, "" for one that can, and
+// for what is none.
+func scriptProblem(head []byte) string {
+	line, isScript := bytes.CutPrefix(head, []byte("#!"))
+	if !isScript || runtime.GOOS == "windows" {
+		return ""
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	if bytes.HasSuffix(line, []byte("\r")) {
+		return "its lines end as on Windows (CR LF), so that the system looks for an interpreter of another name; save it with Unix line ends"
+	}
+	fields := strings.Fields(string(line))
+	if len(fields) == 0 {
+		return "its #! line names no interpreter; #!/bin/sh is usual"
+	}
+	if _, err := os.Stat(fields[0]); err != nil || !filepath.IsAbs(fields[0]) {
+		return fmt.Sprintf("its interpreter %s is missing; install it, or correct the #! line", shownName(fields[0]))
+	}
+	return ""
+}
+
+// startProblem says in our words why the system did not start a program, and
+// what to do.
+func startProblem(path string, e *process.StartError) string {
+	begin := head(path)
+	switch {
+	case errors.Is(e.Kind, process.ErrNotFound):
+		return "it is not there any more"
+	case errors.Is(e.Kind, process.ErrDirectory):
+		return "it is a folder; the file to start is wanted"
+	case errors.Is(e.Kind, process.ErrLibrary):
+		return "a shared library that it needs is missing; the log has its name: install it, or name its folder in LD_LIBRARY_PATH"
+	case scriptProblem(begin) != "":
+		return scriptProblem(begin)
+	case errors.Is(e.Kind, process.ErrInterpreter):
+		return "the loader it was built for is missing: it is for another C library, or a 32-bit program; build it for this system, or link it statically"
+	case errors.Is(e.Kind, process.ErrNotExecutable):
+		if _, err := exec.LookPath(path); err != nil {
+			return "it may not be executed; give permission (chmod +x)"
+		}
+		return notExecutable(begin)
+	}
+	return "the system refused it; the log says why"
+}
+
+// notExecutable says of the beginning of a file why it may not be executable.
+func notExecutable(head []byte) string {
+	if len(head) == 0 {
+		return "the file is empty"
+	}
+	if bytes.HasPrefix(head, []byte("MZ")) {
+		return "it is a Windows program that this machine does not take; set RSMS_ENGINE_RUNNER=wine, or run the job on Windows"
+	}
+	if machine := elfMachine(head); machine != "" {
+		if machine == runtime.GOARCH && runtime.GOOS != "windows" {
+			return "the system refuses to execute it: is its file system mounted noexec, or is it damaged?"
+		}
+		return fmt.Sprintf("it is a program for %s machines, and this is %s/%s; build it for this one", machine, runtime.GOOS, runtime.GOARCH)
+	}
+	for _, magic := range []string{"\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return "it is a program for macOS; build it for this system"
+		}
+	}
+	if bytes.HasPrefix(head, []byte("#!")) {
+		return "the system refuses to execute it or its interpreter: is the file system of one mounted noexec?"
+	}
+	if runtime.GOOS != "windows" && !bytes.ContainsRune(head, 0) {
+		return "it is a text without a #! line; put #!/bin/sh, or what is to read it, first"
+	}
+	return "it is no program for this system, or damaged"
+}
+
+// elfMachine is the machine that an ELF program is for, as Go calls it, "" for
+// what is no ELF.
+func elfMachine(head []byte) string {
+	if len(head) < 20 || !bytes.HasPrefix(head, []byte("\x7fELF")) {
+		return ""
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if head[5] == 2 {
+		order = binary.BigEndian
+	}
+	number := order.Uint16(head[18:])
+	if name := map[uint16]string{3: "386", 40: "arm", 62: "amd64", 183: "arm64", 243: "riscv64", 22: "s390x"}[number]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("other (ELF %d)", number)
+}
