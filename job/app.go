@@ -102,13 +102,13 @@ func (a *app) configure(c *cobra.Command, need config.Need) error {
 	if path, _ := c.Flags().GetString("env-file"); path != "" {
 		file, err := config.File(path)
 		if err != nil {
-			return &usageError{err}
+			return &usageError{err: err}
 		}
 		sources = append(sources, file)
 	}
 	cfg, err := config.Load(need, sources...)
 	if err != nil {
-		return &usageError{err}
+		return &usageError{err: err}
 	}
 	a.config = cfg
 	a.log = a.logger(cfg)

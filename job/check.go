@@ -169,9 +169,9 @@ func (a *app) checkAzure(ctx context.Context, l *checklist, azure *storage.Azure
 	}
 	l.ask("message rights", func() (string, error) { return "messages can be renewed", mayUpdate(ctx, queue) })
 	l.ask("tables and containers", func() (string, error) {
-		return "all are there and can be read", named(azure.Ready(ctx), "RSMS_*_TABLE, RSMS_*_BLOB_CONTAINER")
+		return "all are there and can be read", a.namedStore(azure.Ready(ctx))
 	})
-	l.ask("write rights", func() (string, error) { return "results can be written", azure.MayWrite(ctx) })
+	l.ask("write rights", func() (string, error) { return "results can be written", a.namedStore(azure.MayWrite(ctx)) })
 }
 
 // account names the account and how it is opened.
@@ -200,7 +200,22 @@ func named(err error, variable string) error {
 	if variable != "" {
 		detail = variable + ": " + detail
 	}
-	return &usageError{reason.New(reason.Of(err), "%s", detail)}
+	return &usageError{err, detail}
+}
+
+// namedStore is named for what may be any of the tables and containers.
+func (a *app) namedStore(err error) error {
+	what, c := storage.WhatIsMissing(err), a.config
+	for _, v := range []struct{ variable, what string }{
+		{"RSMS_RIVERBASIN_BLOB_CONTAINER", "container " + c.BasinContainer}, {"RSMS_RESULTS_BLOB_CONTAINER", "container " + c.ResultsContainer},
+		{"RSMS_SCENARIOS_TABLE", "table " + c.ScenariosTable}, {"RSMS_RUNS_TABLE", "table " + c.RunsTable},
+		{"RSMS_PLUME_BY_TIME_TABLE", "table " + c.PlumeByTimeTable}, {"RSMS_PLUME_BY_MILE_TABLE", "table " + c.PlumeByMileTable},
+	} {
+		if strings.HasSuffix(what, v.what) {
+			return named(err, v.variable)
+		}
+	}
+	return named(err, "")
 }
 
 // mayUpdate sees that messages can be renewed, which not every role allows that
@@ -251,7 +266,7 @@ const leastFree = 200 << 20
 
 func (a *app) checkDisk() (string, error) {
 	if err := a.checkWorkDir(); err != nil {
-		return "", &usageError{&reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no folder can be made in RSMS_WORK_DIR (--work-dir)"}}
+		return "", &usageError{err: &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no folder can be made in RSMS_WORK_DIR (--work-dir)"}}
 	}
 	dir := a.config.WorkDir
 	if dir == "" {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rsmsjob/internal/message"
-	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
 	"rsmsjob/internal/storage"
@@ -165,25 +164,17 @@ func metadataValue(text string) any {
 }
 
 // first makes the first call to a store. An answer of Azure Storage is waited
-// for, and what is missing there is a mistake of the settings, in the variable
-// where that is known.
+// for, and what is missing there is a mistake of the settings: of the variable, or
+// of whichever names a table or container.
 func (a *app) first(ctx context.Context, s store, variable string, try func(ctx context.Context) error) error {
 	if _, ok := s.(*storage.Azure); !ok {
 		return try(ctx)
 	}
 	err := a.patience().Start(ctx, try)
-	none, ok := errors.AsType[*pipeline.NoStart](err)
-	switch {
-	case !ok:
-		return err
-	case storage.Missing(err):
-		return named(err, variable)
+	if variable == "" {
+		return a.namedStore(err)
 	}
-	switch reason.Of(none.Err) {
-	case reason.StorageUnavailable, reason.StorageDenied:
-		return err
-	}
-	return none.Err // an answer, if not the one that was hoped for
+	return named(err, variable)
 }
 
 // hasScenario sees that the scenario row exists.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -25,12 +26,15 @@ const (
 )
 
 // usageError is a mistake in flags, arguments or settings.
-type usageError struct{ err error }
+type usageError struct {
+	err  error
+	text string // what to say instead of err; "" is err
+}
 
-func (u *usageError) Error() string { return u.err.Error() }
+func (u *usageError) Error() string { return cmp.Or(u.text, u.err.Error()) }
 func (u *usageError) Unwrap() error { return u.err }
 
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+func usage(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
 // exit reports err and returns the exit code of the process.
 func (a *app) exit(err error) int {
@@ -85,6 +89,9 @@ func exitCode(err error) int {
 // report says what went wrong: a plain line about flags and settings, a line of
 // the log with the reason otherwise.
 func (a *app) report(err error, code int) {
+	if u, ok := errors.AsType[*usageError](err); ok {
+		err = u // whatever it came up in
+	}
 	if code == exitUsage || a.log == nil {
 		fmt.Fprintf(a.stderr, "rsms-job: %v\n", err)
 		return

@@ -100,7 +100,7 @@ func (a *app) canRun(azure *storage.Azure) func(ctx context.Context) (bool, erro
 		}
 		all, ctx := errgroup.WithContext(ctx)
 		all.Go(func() error { return mayUpdate(ctx, queue) })
-		all.Go(func() error { return named(azure.Ready(ctx), "") })
+		all.Go(func() error { return a.namedStore(azure.Ready(ctx)) })
 		for variable, name := range map[string]string{"RSMS_WORKER_POISON_QUEUE_NAME": a.config.PoisonQueue(), "RSMS_DONE_QUEUE_NAME": a.config.DoneQueueName} {
 			if name != "" {
 				all.Go(func() error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 
 	"rsmsjob/internal/pipeline"
@@ -78,9 +77,5 @@ func (a *app) answers(ctx context.Context, s store) error {
 	if !ok {
 		return nil
 	}
-	err := a.patience().Start(ctx, azure.Ready)
-	if _, none := errors.AsType[*pipeline.NoStart](err); none && storage.Missing(err) {
-		return &usageError{err}
-	}
-	return err
+	return a.patience().Start(ctx, func(ctx context.Context) error { return a.namedStore(azure.Ready(ctx)) })
 }

@@ -71,10 +71,10 @@ func refused(verb, what string, r *azcore.ResponseError) error {
 	}
 	switch code {
 	case "QueueNotFound", "TableNotFound", "ContainerNotFound":
-		return &reason.Error{Code: reason.StorageUnavailable, Err: &missing{r},
+		return &reason.Error{Code: reason.StorageUnavailable, Err: &missing{r, what},
 			Detail: what + " cannot be used" + named + "; rsms-job init creates what is missing"}
 	case "QueueBeingDeleted", "TableBeingDeleted", "ContainerBeingDeleted":
-		return &reason.Error{Code: reason.StorageUnavailable, Err: &missing{r},
+		return &reason.Error{Code: reason.StorageUnavailable, Err: &missing{r, what},
 			Detail: what + " cannot be used" + named + "; rsms-job init creates it again in a minute"}
 	case "BlobNotFound", "ResourceNotFound", "EntityNotFound", "MessageNotFound", "PopReceiptMismatch":
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
@@ -115,13 +115,25 @@ func role(what string) string {
 
 // missing is the answer of a service that a queue, table or container is not
 // there.
-type missing struct{ error }
+type missing struct {
+	error
+	what string
+}
 
 func (m *missing) Unwrap() error { return m.error }
 
 // Missing reports whether err says that a queue, table or container does not
 // exist.
 func Missing(err error) bool { _, ok := errors.AsType[*missing](err); return ok }
+
+// WhatIsMissing names that queue, table or container: its kind and its name at
+// the end of a text. It is "" where err does not say that.
+func WhatIsMissing(err error) string {
+	if m, ok := errors.AsType[*missing](err); ok {
+		return m.what
+	}
+	return ""
+}
 
 // safeCode is an error code of the service, "" for anything else.
 func safeCode(code string) string {
