@@ -115,6 +115,9 @@ func (l *checklist) ask(name string, look func() (string, error)) {
 
 // advice is what an error says to do.
 func advice(err error) string {
+	if u, ok := errors.AsType[*usageError](err); ok && u.text != "" {
+		return u.text
+	}
 	if e, ok := errors.AsType[*reason.Error](err); ok && e.Detail != "" {
 		return e.Detail
 	}

@@ -186,10 +186,26 @@ func (r *run) fail(ctx context.Context, request runs.Request, err error) error {
 		return r.finishWithin(ctx, nil, err, nil)
 	case untellable(took):
 		return err
+	case reason.Of(took) == reason.StorageDenied:
+		r.declare(ctx, request, err)
 	case reason.Of(took) == reason.Busy && r.Attempts > 0:
 		return took // its owner may still make it
 	}
 	return r.unsettled(took, err)
+}
+
+// declare says that the job ended with err where row and record cannot both be
+// written: in the one that can.
+func (r *run) declare(ctx context.Context, request runs.Request, err error) {
+	out, now := r.outcome(err), time.Now().UTC().Truncate(time.Second)
+	record := runs.Record{JobID: request.JobID, State: out.State, Reason: out.Reason, Detail: out.Detail, Attempt: max(r.Attempt, 1),
+		StartedAt: r.began.UTC().Truncate(time.Second), FinishedAt: &now, Metadata: request.Metadata, Commit: request.Commit}
+	if denied := runs.Note(ctx, r.Runs, request.Basin, request.Scenario, record); denied != nil {
+		r.Log.Error("the run record cannot say how the job ended", "error", denied)
+	}
+	if denied := r.Runs.MergeScenario(ctx, request.Basin, request.Scenario, record.Columns()); denied != nil {
+		r.Log.Error("the scenario row cannot say how the job ended", "error", denied)
+	}
 }
 
 // keepLogs publishes what the engines said in a run that has no result, and the

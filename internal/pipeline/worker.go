@@ -191,9 +191,15 @@ func (d *delivery) readRecord(ctx context.Context) (*runs.Record, error) {
 // to it died before the message was gone.
 func (d *delivery) ended(ctx context.Context, end runs.End) error {
 	d.log.Warn("the job came to its end in an earlier delivery, whose worker died", "state", string(end.State), "reason", string(end.Reason))
-	if end.State == runs.Completed {
-		d.done = true
-		return d.job.run(d.message, d.jobID).tell(ctx)
+	r := d.job.run(d.message, d.jobID)
+	r.sweep()
+	d.done = end.State == runs.Completed
+	untold := r.tell(ctx)
+	if d.done {
+		return untold
+	}
+	if untold != nil {
+		d.log.Error("a done-notice could not be sent; the next run of the scenario will", "error", untold)
 	}
 	return &reason.Error{Code: end.Reason, Detail: end.Detail}
 }
@@ -207,6 +213,7 @@ func (d *delivery) tooOften(ctx context.Context) (*Answer, error) {
 		return nil, err
 	}
 	r := d.job.run(d.message, d.jobID)
+	r.sweep()
 	marker, unknown := r.made(ctx)
 	switch {
 	case unknown != nil && reason.Of(unknown).Transient():

@@ -45,12 +45,12 @@ func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata st
 			// It was taken after we told the row. The row is set right, and
 			// the record gets another ETag, so that an owner who has told its
 			// end meanwhile tells it again.
-			return true, tell(ctx, store, basin, scenario, columns(r))
+			return true, tell(ctx, store, basin, scenario, r.Columns())
 		}
 		*r = *r.waiting(jobID, metadata)
 		// The row comes first: once the record is written without a conflict,
 		// nobody can have taken the scenario before the row was told.
-		err := tell(ctx, store, basin, scenario, columns(r))
+		err := tell(ctx, store, basin, scenario, r.Columns())
 		told = told || !unwritable(err)
 		return true, err
 	})

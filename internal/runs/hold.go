@@ -146,7 +146,7 @@ func (h *Hold) end(ctx context.Context, out Outcome, now time.Time) (untold, err
 		}
 		r := h.snapshot()
 		r.end(out, now)
-		untold = h.tell(ctx, columns(&r))
+		untold = h.tell(ctx, r.Columns())
 		if untold != nil && !unwritable(untold) {
 			return nil, untold
 		}

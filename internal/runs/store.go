@@ -96,9 +96,9 @@ func tell(ctx context.Context, store Store, basin, scenario string, columns map[
 	return nil
 }
 
-// columns are those of the scenario row that the job writes; nil clears one. A
+// Columns are those of the scenario row that the job writes; nil clears one. A
 // job that did not run yet has nothing of the run before it.
-func columns(r *Record) map[string]any {
+func (r *Record) Columns() map[string]any {
 	c := map[string]any{"Status": string(r.State), "StatusDetail": r.Detail, "Progress": r.Progress, "Step": r.Step,
 		"JobId": r.JobID, "Reason": string(r.Reason), "Attempt": r.Attempt, "EngineVersion": r.Engine,
 		"StartedAt": nil, "FinishedAt": nil}

@@ -140,7 +140,7 @@ func (h *Hold) announce(ctx context.Context) error {
 		return err
 	}
 	if err == nil {
-		err = h.tell(ctx, columns(&h.record))
+		err = h.tell(ctx, h.record.Columns())
 	}
 	if err == nil {
 		return nil
