@@ -89,8 +89,8 @@ func exitCode(err error) int {
 // report says what went wrong: a plain line about flags and settings, a line of
 // the log with the reason otherwise.
 func (a *app) report(err error, code int) {
-	if u, ok := errors.AsType[*usageError](err); ok {
-		err = u // whatever it came up in
+	if none, ok := err.(*pipeline.NoStart); ok && code == exitUsage {
+		err = none.Err // nothing was waited for
 	}
 	if code == exitUsage || a.log == nil {
 		fmt.Fprintf(a.stderr, "rsms-job: %v\n", err)

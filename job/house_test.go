@@ -14,6 +14,7 @@ import (
 // stands below it.
 var house = []string{
 	"internal/e2e",
+	"internal/imagetest",
 	"job",
 	"internal/examples",
 	"internal/pipeline",
