@@ -4,10 +4,12 @@ VERSION ?= $(shell cat VERSION)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: help build demo up down test lint bench fuzz clean
+IMAGE_SETTINGS = VERSION='$(VERSION)' COMMIT='$(COMMIT)' LDFLAGS='$(LDFLAGS)' IMAGE='$(IMAGE)' BASE='$(BASE)' BUILD_FLAGS='$(BUILD_FLAGS)'
+
+.PHONY: help build demo up down test lint bench fuzz clean image image-windows image-wine
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 build: ## build bin/rsms-job
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/rsms-job ./job
@@ -21,10 +23,19 @@ up: build ## start a local storage emulator with the examples in it
 down: ## stop the emulator and remove what is in it
 	scripts/down.sh
 
+image: ## build the container image rsms-job:VERSION
+	@$(IMAGE_SETTINGS) scripts/image.sh linux
+
+image-windows: ## the same for Windows containers, with the engines of ENGINES=folder
+	@$(IMAGE_SETTINGS) scripts/image.sh windows "$(ENGINES)"
+
+image-wine: ## the same for Linux containers, with the Windows engines of ENGINES=folder
+	@$(IMAGE_SETTINGS) scripts/image.sh wine "$(ENGINES)"
+
 test: ## run every test, with the race detector where there is a C compiler
 	scripts/test.sh
 
-lint: ## gofmt, vet for Linux and Windows, staticcheck, shellcheck
+lint: ## gofmt, vet for Linux and Windows, staticcheck, Dockerfiles, shellcheck
 	scripts/lint.sh
 
 bench: ## speed and memory: ratios and cost per cell

@@ -2,6 +2,8 @@
 # Run every test. The storage tests need Node.js; the emulator itself is
 # installed here from its lock file. The race detector needs a C compiler;
 # without one the tests run all the same, and the script says so (CI requires it).
+# So it is with the tests of the container images, which need a Docker daemon on
+# Linux: one that answers, or one that root can start.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,3 +20,10 @@ scripts/emulator.sh install
 go test ${race:+"$race"} ./...
 GOOS=windows go build -o /dev/null ./job
 GOOS=windows go test -exec /bin/true -run '^$' ./... >/dev/null
+
+if [ -n "${CI:-}" ] || { [ "$(uname)" = Linux ] &&
+	{ docker version >/dev/null 2>&1 || { [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null; }; }; }; then
+	scripts/image_test.sh ${race:+"$race"}
+else
+	echo 'no Docker daemon on this machine: the tests of the container images did not run' >&2
+fi
