@@ -176,6 +176,9 @@ func (r *run) fail(ctx context.Context, request runs.Request, err error) error {
 	defer cancel()
 	if _, unread := r.Inputs.Scenario(ctx, request.Basin, request.Scenario); untellable(unread) {
 		return err // a run record would stand for nothing
+	} else if reason.Of(unread) == reason.StorageDenied {
+		r.declare(ctx, request, err)
+		return r.unsettled(unread, err)
 	} else if unread != nil {
 		return r.unsettled(unread, err)
 	}
@@ -200,11 +203,15 @@ func (r *run) declare(ctx context.Context, request runs.Request, err error) {
 	out, now := r.outcome(err), time.Now().UTC().Truncate(time.Second)
 	record := runs.Record{JobID: request.JobID, State: out.State, Reason: out.Reason, Detail: out.Detail, Attempt: max(r.Attempt, 1),
 		StartedAt: r.began.UTC().Truncate(time.Second), FinishedAt: &now, Metadata: request.Metadata, Commit: request.Commit}
+	denied := r.Runs.MergeScenario(ctx, request.Basin, request.Scenario, record.Columns())
+	if untellable(denied) {
+		return
+	}
+	if denied != nil {
+		r.Log.Error("the scenario row cannot say how the job ended", "error", denied)
+	}
 	if denied := runs.Note(ctx, r.Runs, request.Basin, request.Scenario, record); denied != nil {
 		r.Log.Error("the run record cannot say how the job ended", "error", denied)
-	}
-	if denied := r.Runs.MergeScenario(ctx, request.Basin, request.Scenario, record.Columns()); denied != nil {
-		r.Log.Error("the scenario row cannot say how the job ended", "error", denied)
 	}
 }
 
