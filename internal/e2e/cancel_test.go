@@ -3,16 +3,14 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
-
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
-	"rsmsjob/internal/storage/azurite"
+	"rsmsjob/internal/storage/faultproxy"
 )
 
 // wasCancelled checks that the job of scenario s1 ended as a user wanted.
@@ -78,7 +76,7 @@ func TestCancelQueued(t *testing.T) {
 			// The next job is another one.
 			w.command("enqueue", basin, "s1", "--job-id", jobOf("s1")).exits(0)
 			w.run().exits(0)
-			w.completed("s1", w.snapshot("s1"))
+			w.whole("s1")
 		})
 	}
 }
@@ -129,44 +127,137 @@ func TestCancelTooLate(t *testing.T) {
 	w.settled()
 }
 
-// A message that expires under the work is replaced by one that does not: the
-// result is whole, nothing is lost, not even with the worker.
-func TestMessageExpires(t *testing.T) {
+// What a worker does when it is killed that ends a job as a user wanted changes
+// nothing: the message does not run when it comes back, and is deleted.
+func TestKilledWhenCancelled(t *testing.T) {
 	t.Parallel()
-	for _, kill := range []bool{false, true} {
-		t.Run(map[bool]string{false: "worked on", true: "worker dies"}[kill], func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.scenario("s1", nil)
-			expires := w.sendFor(order("s1"), 4*time.Second)
-			g, runner := newGate(t, "bltm")
-			k := w.start(runner)
-			g.reached()
-			poll(t, "the message would have expired", func() bool { return time.Now().After(expires.Add(time.Second)) })
-			if n := w.length(w.queue); n != 1 {
-				t.Errorf("%d messages while it is worked on", n)
-			}
-			if kill {
-				k.kill()
-				w.drain()
-			} else {
-				g.open()
-				k.exits(0)
-			}
-			w.completed("s1", w.snapshot("s1"))
-			w.settled()
-			w.told("s1", "Completed", 1, 1)
-		})
+	for _, p := range []killed{
+		{point: point{name: "record says so", match: at(faultproxy.EntityReplace, records), behind: at(faultproxy.BlobPut, runLog), executed: true}, notices: 1},
+		{point: point{name: "before the notice", match: at(faultproxy.QueueSend, doneQueue)}, notices: 1},
+		{point: point{name: "after the notice", match: at(faultproxy.QueueSend, doneQueue), executed: true}, notices: 2},
+		{point: point{name: "before delete", match: operation(faultproxy.QueueDelete)}, notices: 1},
+	} {
+		for _, running := range []bool{false, true} {
+			t.Run(p.name+map[bool]string{false: ", it waited", true: ", it ran"}[running], func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.scenario("s1", nil)
+				w.send(order("s1"))
+				g, runner := newGate(t, "bltm")
+				if !running {
+					w.setStatus("s1", "Queued")
+					w.command("cancel", basin, "s1").exits(0)
+				}
+				k, hit := w.doomed(p.point, runner)
+				if running {
+					g.reached()
+					w.command("cancel", basin, "s1").exits(0)
+				}
+				within(t, "the worker comes to: "+p.name, hit.Hit())
+				<-k.ended
+				w.comesBack()
+				w.honest("s1")
+				again := w.run(longLease)
+				again.exits(12)
+				if again.said("engine done") != nil {
+					t.Error("an engine has run")
+				}
+				if end := again.log(); end[len(end)-1]["reason"] != "cancelled" {
+					t.Errorf("the log ends with %v", end[len(end)-1])
+				}
+				w.is("s1", runs.Cancelled, reason.Cancelled)
+				w.settled()
+				w.told("s1", "Cancelled", 1, p.notices)
+			})
+		}
 	}
 }
 
-// sendFor sends a message that expires, and returns when.
-func (w *world) sendFor(text string, life time.Duration) time.Time {
-	w.Helper()
-	client, err := azqueue.NewServiceClientFromConnectionString("DefaultEndpointsProtocol=http;"+azurite.Connection(w), nil)
-	check(w, err)
-	sent, err := client.NewQueueClient(w.names.Queue).EnqueueMessage(w.Context(), text,
-		&azqueue.EnqueueMessageOptions{TimeToLive: to.Ptr(int32(life.Seconds()))})
-	check(w, err)
-	return *sent.Messages[0].ExpirationTime
+// Who cancels a job that waits means that one, whatever other jobs of the
+// scenario come before it or after it.
+func TestCancelOneOfSeveral(t *testing.T) {
+	t.Parallel()
+	want := reference(t)
+	ask := func(w *world, job string) { w.command("enqueue", basin, "s1", "--job-id", job).exits(0) }
+	cancelled := func(w *world, k *worker) {
+		w.Helper()
+		k.exits(12)
+		if job := k.job(); job != "b" || k.said("engine done") != nil {
+			w.Errorf("job %q was cancelled: %s", job, k.stderr.Bytes())
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		jobs func(w *world) []string // all jobs but b
+	}{
+		{"behind one that is taken first", func(w *world) []string {
+			ask(w, "a")
+			ask(w, "b")
+			w.command("cancel", basin, "s1").exits(0)
+			w.run(longLease).exits(0)
+			cancelled(w, w.run(longLease))
+			return []string{"a"}
+		}},
+		{"while another runs", func(w *world) []string {
+			ask(w, "a")
+			ask(w, "b")
+			w.command("cancel", basin, "s1").exits(0)
+			g, runner := newGate(w, "ctplt")
+			a := w.start(longLease, runner)
+			g.reached()
+			b := w.run(longLease)
+			if !slices.Contains([]int{12, 14}, b.wait()) {
+				w.Errorf("exit code %d", b.wait())
+			}
+			g.open()
+			a.exits(0)
+			if b.wait() == 14 {
+				b = w.run(longLease)
+			}
+			cancelled(w, b)
+			return []string{"a"}
+		}},
+		{"before one that is asked for later", func(w *world) []string {
+			ask(w, "b")
+			w.command("cancel", basin, "s1").exits(0)
+			ask(w, "c")
+			cancelled(w, w.run(longLease))
+			w.run(longLease).exits(0)
+			return []string{"c"}
+		}},
+		{"between two", func(w *world) []string {
+			ask(w, "a")
+			ask(w, "b")
+			w.command("cancel", basin, "s1").exits(0)
+			ask(w, "c")
+			w.run(longLease).exits(0)
+			cancelled(w, w.run(longLease))
+			w.run(longLease).exits(0)
+			return []string{"a", "c"}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.scenario("s1", nil)
+			jobs := tt.jobs(w)
+			w.settled()
+			got := w.snapshot("s1")
+			if len(jobs) > 1 || jobs[0] == "c" { // the last one
+				w.isCompleted("s1", "c")
+			}
+			if len(got) != len(want) {
+				t.Errorf("%d rows and blobs, want %d", len(got), len(want))
+			}
+			notices := w.notices()
+			for job, state := range map[string]string{jobs[0]: "Completed", jobs[len(jobs)-1]: "Completed", "b": "Cancelled"} {
+				if list := notices[job]; len(list) != 1 || list[0].State != state {
+					t.Errorf("notices of job %s: %+v", job, list)
+				}
+			}
+			if len(notices) != len(jobs)+1 {
+				t.Errorf("notices %+v", notices)
+			}
+		})
+	}
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -48,6 +49,13 @@ func (p point) hold(w *world, proxy *faultproxy.Proxy, until <-chan struct{}) *f
 	return proxy.Fail(p.rule(w, proxy, faultproxy.Hold(until)))
 }
 
+// lasts does something at the point and at every request of its kind behind it.
+func (p point) lasts(w *world, proxy *faultproxy.Proxy, action faultproxy.Action) *faultproxy.Fault {
+	rule := p.rule(w, proxy, action)
+	rule.Times = 0
+	return proxy.Fail(rule)
+}
+
 func operation(op faultproxy.Operation) func(*world) faultproxy.Match {
 	return func(*world) faultproxy.Match { return faultproxy.Match{Operation: op} }
 }
@@ -78,10 +86,10 @@ type killed struct {
 func killPoints() []killed {
 	return []killed{
 		{point{name: "claim executed, answer not seen", match: operation(faultproxy.QueueReceive), executed: true}, 1, 1, false},
-		{point{name: "after claim", match: operation(faultproxy.QueueUpdate)}, 1, 1, false},
+		{point{name: "after claim", match: operation(faultproxy.QueueUpdate), behind: operation(faultproxy.QueueReceive)}, 1, 1, false},
 		{point{name: "record taken, answer not seen", match: at("", records), when: writes, executed: true}, 2, 1, false},
 		{point{name: "after inputs", match: at(faultproxy.EntityMerge, scenarioRows), executed: true}, 2, 1, false},
-		{point{name: "after engines", match: operation(faultproxy.BlobDelete)}, 2, 1, false},
+		{point{name: "after engines", match: operation(faultproxy.BlobProperties)}, 2, 1, false},
 		{point{name: "before rows", match: operation(faultproxy.TableTransaction)}, 2, 1, false},
 		{point{name: "in mid-rows by time", match: operation(faultproxy.TableTransaction), skip: 1}, 2, 1, false},
 		{point{name: "in mid-rows by mile", match: operation(faultproxy.TableTransaction), skip: 6}, 2, 1, false},
@@ -106,31 +114,26 @@ func older() map[string]any { return map[string]any{"SpillMassKg": 4000.0, "Simu
 // end the job as if nothing had been, over an older result as well.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want, connection := reference(t), os.Getenv(secondVariable)
 	for _, p := range killPoints() {
-		runs := []string{""}
-		if p.attempt == 2 && !strings.HasPrefix(p.name, "after inputs") {
-			runs = append(runs, " over an older result")
-		}
-		for _, had := range runs {
-			t.Run(p.name+had, func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t)
-				if had != "" {
-					w.olderResult("s1")
-				}
-				w.scenario("s1", nil)
-				w.send(order("s1"))
-				w.killAt(p.point).kill()
-				w.recovers("s1", p, want)
-			})
-		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldIn(t, connection)
+			// Where there is none before, see TestKilledAnywhere.
+			if p.attempt == 2 && !strings.HasPrefix(p.name, "after inputs") {
+				w.olderResult("s1")
+			}
+			w.scenario("s1", nil)
+			w.send(order("s1"))
+			w.killAt(p.point).kill()
+			w.recovers("s1", p, want)
+		})
 	}
 }
 
 func TestKilledInMidEngine(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want := reference(t)
 	for _, engine := range []string{"daflow", "bltm", "ctplt", "cxplt"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +155,7 @@ func TestKilledInMidEngine(t *testing.T) {
 func (w *world) olderResult(scenario string) {
 	w.Helper()
 	w.scenario(scenario, older())
-	w.send(strings.Replace(order(scenario), jobOf(scenario), "older", 1))
+	w.send(orderAs(scenario, "older"))
 	w.run().exits(0)
 	if n := len(w.notices()["older"]); n != 1 {
 		w.Fatalf("%d notices of the older job", n)
@@ -161,16 +164,23 @@ func (w *world) olderResult(scenario string) {
 }
 
 // killAt starts a worker and kills it at the point, which it must come to.
-func (w *world) killAt(p point) *worker {
+func (w *world) killAt(p point, settings ...string) *worker {
+	w.Helper()
+	k, hit := w.doomed(p, settings...)
+	within(w, "the worker comes to: "+p.name, hit.Hit())
+	<-k.ended
+	return k
+}
+
+// doomed starts a worker that is killed at the point, should it come to it.
+func (w *world) doomed(p point, settings ...string) (*worker, *faultproxy.Fault) {
 	w.Helper()
 	proxy := w.proxy()
 	started := make(chan *worker, 1)
 	hit := p.call(w, proxy, func() { (<-started).kill() })
-	k := w.start(via(proxy))
+	k := w.start(append(settings, via(proxy))...)
 	started <- k
-	within(w, "the worker comes to: "+p.name, hit.Hit())
-	<-k.ended
-	return k
+	return k, hit
 }
 
 // recovers runs workers until the queue is empty, after one was killed, and

@@ -105,6 +105,15 @@ func dead(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true
 	}
+	s := state(pid)
+	return s == "" || strings.HasPrefix(s, "Z")
+}
+
+// state is what ps says of a process, "" where there is none.
+func state(pid int) string {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
-	return err != nil || strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }

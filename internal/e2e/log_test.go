@@ -12,32 +12,21 @@ import (
 	"rsmsjob/internal/storage/faultproxy"
 )
 
-// Every line that a worker logs once it knows its message says which message,
-// job, attempt and run it is of, however the job ends.
-func TestLogNamesTheJob(t *testing.T) {
-	t.Parallel()
-	for _, tt := range exitCases() {
-		if tt.code == 2 || tt.code == 16 || tt.name == "empty queue" {
-			continue
+// namesItsJob checks that every line that a worker logged once it knew its
+// message says which message, job, attempt and run it is of.
+func (k *worker) namesItsJob() {
+	w := k.world
+	w.Helper()
+	lines := k.log()
+	claimed := slices.IndexFunc(lines, func(l map[string]any) bool { return l["msg"] == "message claimed" })
+	if claimed < 0 {
+		w.Fatalf("no claim: %v", lines)
+	}
+	first := lines[claimed]
+	for _, line := range lines[claimed+1:] {
+		if line["message_id"] != first["message_id"] || line["run"] != first["run"] || line["run"] == nil || line["job_id"] != jobOf("s1") || line["attempt"] == nil {
+			w.Errorf("a line does not name its job: %v", line)
 		}
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.scenario("s1", nil)
-			w.send(order("s1"))
-			k := tt.run(w, "LOG_LEVEL=debug")
-			lines := k.log()
-			claimed := slices.IndexFunc(lines, func(l map[string]any) bool { return l["msg"] == "message claimed" })
-			if claimed < 0 {
-				t.Fatalf("no claim: %v", lines)
-			}
-			first := lines[claimed]
-			for _, line := range lines[claimed+1:] {
-				if line["message_id"] != first["message_id"] || line["run"] != first["run"] || line["run"] == nil || line["job_id"] != jobOf("s1") || line["attempt"] == nil {
-					t.Errorf("a line does not name its job: %v", line)
-				}
-			}
-		})
 	}
 }
 

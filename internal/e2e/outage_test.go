@@ -3,36 +3,15 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
-	"slices"
+	"os"
 	"testing"
 	"time"
 
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/storage/faultproxy"
 )
-
-// finish runs workers until the queue is empty, each when it finds a message.
-// Each must end with one of the codes.
-func (w *world) finish(codes []int, settings ...string) []*worker {
-	w.Helper()
-	var all []*worker
-	for {
-		left := 0
-		poll(w, "a message is visible or the queue is empty", func() bool {
-			left = w.length(w.queue)
-			return left == 0 || w.visible()
-		})
-		if left == 0 {
-			return all
-		}
-		k := w.run(settings...)
-		all = append(all, k)
-		if code := k.wait(); !slices.Contains(codes, code) {
-			w.Fatalf("worker %d exits %d, want one of %v", len(all), code, codes)
-		}
-	}
-}
 
 // told checks that the notices say, least to most times, how the job of a
 // scenario ended, and nothing else, and takes them.
@@ -71,61 +50,147 @@ func (w *world) takePoison() []*message.Poison {
 	}
 }
 
+// away is what a service answers that cannot. The short pause brings a worker
+// to the end of its repetitions at once.
+func away() faultproxy.Action {
+	return faultproxy.Status(http.StatusServiceUnavailable, "ServerBusy", time.Millisecond)
+}
+
 // outage is what may happen to a request. The id is that of the scenario it
 // happens to.
 type outage struct {
 	id, name string
-	actions  []faultproxy.Action // on the request, its first repetition and so on
+	action   faultproxy.Action
+	fits     func(call) bool
 }
 
+// outages are told apart by what the emulator has done and what the worker
+// knows of that: a lost request and a lost answer are one to a call that only
+// reads, and so are a lost answer and one that breaks off to a call that only
+// wants to know whether it was done.
 func outages() []outage {
-	broken := faultproxy.Status(http.StatusInternalServerError, "InternalError", 0)
+	writes := func(c call) bool { return !c.Reads }
 	return []outage{
-		{"o1", "refused", []faultproxy.Action{broken, broken, faultproxy.Status(http.StatusTooManyRequests, "TooManyRequests", time.Second),
-			faultproxy.Status(http.StatusServiceUnavailable, "ServerBusy", time.Second)}},
-		{"o2", "request lost", []faultproxy.Action{faultproxy.DropRequest()}},
-		{"o3", "answer lost", []faultproxy.Action{faultproxy.DropResponse()}},
-		{"o4", "answer cut", []faultproxy.Action{faultproxy.CutResponse()}},
+		{"o1", "request lost", faultproxy.DropRequest(), writes},
+		{"o2", "answer lost", faultproxy.DropResponse(), func(c call) bool { return !c.Reads || !c.Answered }},
+		{"o3", "answer cut", faultproxy.CutResponse(), func(c call) bool {
+			return c.Answered && (c.Reads && c.Nth == 0 || c.Operation == faultproxy.QueueReceive || c.Operation == faultproxy.TableTransaction)
+		}},
 	}
 }
 
-// Whatever call of a job meets a burst of errors, a throttle or a lost
-// connection, the job ends well, or the worker ends with 10 and the next one
-// ends it well: no message is lost, none is poison, and there is one result.
+// Whatever call of a job meets a lost connection, the job ends well, or the
+// worker ends with 10 and the next one ends it well: no message is lost, none is
+// poison, and there is one result.
 func TestOutageAtEveryCall(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want, connection := reference(t), os.Getenv(secondVariable)
 	calls := recorded(t)
 	if len(calls) < 30 {
 		t.Errorf("only %d calls: %v", len(calls), calls)
 	}
 	for _, c := range calls {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=6", "RSMS_SHUTDOWN_GRACE_SEC=20") // a burst takes 3 s
+			w := newWorldIn(t, connection, "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=6")
 			for _, o := range outages() {
-				if o.name == "answer cut" && !c.answered || o.name == "request lost" && c.reads {
-					continue // the same as an answer lost
+				if !o.fits(c) {
+					continue
 				}
-				c.story.begin(w, o.id)
+				c.story().begin(w, o.id)
 				p := w.proxy()
-				var first *faultproxy.Fault
-				for _, action := range o.actions { // the next one waits for the repetition
-					f := p.Fail(faultproxy.Rule{Match: c.in(w, o.id), Skip: c.nth, Times: 1, Action: action})
-					if first == nil {
-						first = f
-					}
-				}
-				w.finish([]int{0, 10}, via(p))
-				if first.Hits() == 0 {
+				fault := p.Fail(faultproxy.Rule{Match: c.in(w, o.id), Skip: c.Nth, Times: 1, Action: o.action})
+				w.finish([]int{0, 10, c.story().code}, via(p))
+				if fault.Hits() == 0 {
 					t.Errorf("%s: it did not happen", o.name)
 				}
-				c.story.end(w, o.id, want)
+				c.story().end(w, o.id, c.notices(), want)
 				w.settled()
 				if t.Failed() {
 					t.Fatalf("so it is with: %s", o.name)
 				}
 			}
+		})
+	}
+}
+
+// A burst of errors and throttles at every call is one that the job gets
+// through: its calls are repeated, when the service says so.
+func TestBurstAtEveryCall(t *testing.T) {
+	t.Parallel()
+	want := reference(t)
+	broken := faultproxy.Status(http.StatusInternalServerError, "InternalError", time.Millisecond)
+	for _, burst := range [][]faultproxy.Action{
+		{broken, broken, faultproxy.Status(http.StatusTooManyRequests, "TooManyRequests", time.Millisecond)},
+		{faultproxy.Status(http.StatusServiceUnavailable, "ServerBusy", time.Second)},
+	} {
+		t.Run(fmt.Sprintf("of %d", len(burst)), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=30", "RSMS_SHUTDOWN_GRACE_SEC=40")
+			w.scenario("s1", nil)
+			w.send(order("s1"))
+			p := w.proxy()
+			faults := map[kind]*faultproxy.Fault{}
+			for _, c := range recorded(t) {
+				if c.Story != "run" || faults[c.kind()] != nil {
+					continue
+				}
+				for _, action := range burst { // the next one waits for the repetition
+					faults[c.kind()] = p.Fail(faultproxy.Rule{Match: c.in(w, "s1"), Times: 1, Action: action})
+				}
+			}
+			w.finish([]int{0, 10}, via(p))
+			for k, fault := range faults {
+				if fault.Hits() == 0 {
+					t.Errorf("%v: it did not happen", k)
+				}
+			}
+			w.completed("s1", want)
+			w.settled()
+			w.told("s1", "Completed", 1, 2)
+		})
+	}
+}
+
+// Whatever call of a job is refused as long as its worker lives, a message that
+// goes leaves a scenario that says how its job ended, and one that stays is
+// ended by the next worker, the first that nothing is refused to.
+func TestAwayAtEveryCall(t *testing.T) {
+	t.Parallel()
+	want, connection := reference(t), os.Getenv(secondVariable)
+	for _, c := range recorded(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldIn(t, connection, "RSMS_START_DEADLINE_SEC=2", "RSMS_SHUTDOWN_GRACE_SEC=6")
+			c.story().begin(w, "s1")
+			p := w.proxy()
+			fault := p.Fail(faultproxy.Rule{Match: c.in(w, "s1"), Skip: c.Nth, Action: away()})
+			k := w.run(via(p))
+			code := k.wait()
+			if fault.Hits() == 0 {
+				t.Error("it did not happen")
+			}
+			if got := w.length(w.poison); got > 0 && c.Story != "poison" {
+				t.Errorf("poison: %+v", w.poisoned())
+			}
+			w.honest("s1")
+			w.tidy()
+			fault.Remove()
+			if w.length(w.queue) > 0 {
+				if c.Early && code != 16 || !c.Early && code != 10 && code != c.story().code {
+					t.Errorf("exit code %d", code)
+				}
+				w.untilFree("s1")
+				w.run(longLease).exits(c.story().code)
+			} else if code != c.story().code {
+				t.Errorf("exit code %d, and the message is gone", code)
+			}
+			if len(w.record("s1").Notices) > 0 { // the next message of the scenario sends them
+				w.send(order("s1"))
+				w.run(longLease).exits(0)
+			}
+			c.story().end(w, "s1", c.notices(), want)
+			w.settled()
 		})
 	}
 }

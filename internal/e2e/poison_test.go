@@ -95,13 +95,74 @@ func TestUselessMessages(t *testing.T) {
 				t.Errorf("the poison message is %+v of %+v", p, sent)
 			}
 			m, err := message.Decode([]byte(tt.text))
-			if err == nil && p.JobID != m.Identity(sent.ID) || err != nil && p.JobID != "" {
+			if err == nil && p.JobID != m.Identity(sent.ID) || err != nil && p.JobID != "" && p.JobID != sent.ID {
 				t.Errorf("the poison message is of job %q", p.JobID)
+			}
+			if row := w.row("s1"); err != nil && tt.reason != reason.UnsupportedCommand && row["Status"] != nil {
+				t.Errorf("a message that names no scenario for sure has told one: %v", row)
 			}
 			if strings.Contains(p.Detail, canary) || strings.Contains(k.stderr.String()+k.stdout.String(), canary) {
 				t.Errorf("a value of the message is told: %s %s", p.Detail, k.stderr.String())
 			}
-			w.toldOfFailure(m, err, tt.reason)
+			if tt.name != "foreign version" { // that one names a job
+				w.toldOfFailure(m, err, tt.reason)
+			}
+		})
+	}
+}
+
+// A message that is wrong about something else than its ids has a scenario, and
+// somebody who waits; one whose ids are in doubt has neither.
+func TestInvalidMessageOfAJob(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text string
+		job        string // "" is that of the message id
+		doubt      bool
+	}{
+		{"force is a string", `{"riverbasin_id":"tiny","scenario_id":"s1","job_id":"job-s1","force":"yes"}`, jobOf("s1"), false},
+		{"time is negative", `{"riverbasin_id":"tiny","scenario_id":"s1","job_id":"job-s1","timeout_seconds":-1}`, jobOf("s1"), false},
+		{"metadata twice", `{"riverbasin_id":"tiny","scenario_id":"s1","job_id":"job-s1","note":1,"note":2}`, jobOf("s1"), false},
+		{"base64", base64.StdEncoding.EncodeToString([]byte(`{"riverbasin_id":"tiny","scenario_id":"s1","job_id":"job-s1","force":1}`)), jobOf("s1"), false},
+		{"no job", `{"riverbasin_id":"tiny","scenario_id":"s1","force":"yes"}`, "", false},
+		{"job is no job", `{"riverbasin_id":"tiny","scenario_id":"s1","job_id":"-"}`, "", false},
+		{"scenario twice", `{"riverbasin_id":"tiny","scenario_id":"s1","scenario_id":"s1","job_id":"job-s1"}`, "", true},
+		{"basin twice", `{"riverbasin_id":"tiny","riverbasin_id":"other","scenario_id":"s1","job_id":"job-s1"}`, "", true},
+		{"foreign type", `{"type":"other","riverbasin_id":"tiny","scenario_id":"s1","job_id":"job-s1","force":"yes"}`, "", true},
+		{"no scenario", `{"riverbasin_id":"tiny","job_id":"job-s1","force":"yes"}`, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.scenario("s1", nil)
+			sent := w.send(tt.text)
+			w.run().exits(0)
+			list := w.poisoned()
+			if len(list) != 1 || list[0].Original != tt.text || w.length(w.queue) != 0 {
+				t.Fatalf("%d messages, poison %+v", w.length(w.queue), list)
+			}
+			row, all := w.row("s1"), w.notices()
+			if tt.doubt {
+				if row["Status"] != nil || len(all) > 0 {
+					t.Errorf("the row says %v, the notices %+v", row, all)
+				}
+				return
+			}
+			if tt.job == "" {
+				tt.job = sent.ID
+			}
+			if list[0].Reason != reason.InvalidMessage || list[0].JobID != tt.job {
+				t.Errorf("poison %+v, want job %s", list[0], tt.job)
+			}
+			if row["Status"] != "Failed" || row["Reason"] != string(reason.InvalidMessage) || row["JobId"] != tt.job || row["StatusDetail"] != list[0].Detail {
+				t.Errorf("the row says %v", row)
+			}
+			if r := w.record("s1"); r.State != "Failed" || r.Reason != reason.InvalidMessage || r.JobID != tt.job || len(r.Notices) > 0 {
+				t.Errorf("the record says %+v", r)
+			}
+			if told := all[tt.job]; len(all) != 1 || len(told) != 1 || told[0].State != "Failed" || told[0].Reason != reason.InvalidMessage {
+				t.Errorf("the notices are %+v", all)
+			}
 		})
 	}
 }

@@ -139,7 +139,7 @@ func TestSecrets(t *testing.T) {
 			return []*worker{k}
 		}},
 		{"nobody answers a signature", func(t *testing.T, w *world) []*worker {
-			address := "http://" + nobody(t) + "/devstoreaccount1"
+			address := "http://" + nobody(t).address + "/devstoreaccount1"
 			k := w.run("AZURE_STORAGE_CONNECTION_STRING=AccountName=devstoreaccount1;SharedAccessSignature=sv=2024-01-01&sig=" + secretValue +
 				";BlobEndpoint=" + address + ";QueueEndpoint=" + address + ";TableEndpoint=" + address)
 			k.exits(16)

@@ -25,12 +25,12 @@ const (
 // point of a run, and the next one does the job.
 func TestToldToStop(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want := reference(t)
 	for _, c := range []struct {
 		point
 		state runs.State // that the scenario row shows then
 	}{
-		{point{name: "after claim", match: at(faultproxy.EntityQuery, scenarioRows)}, ""},
+		{point{name: "after claim", match: operation(faultproxy.BlobList), behind: operation(faultproxy.QueueReceive)}, ""},
 		{point{name: "in the inputs", match: at(faultproxy.EntityGet, scenarioRows)}, ""},
 		{point{name: "record taken", match: at(faultproxy.BlobGet, marker)}, runs.Queued},
 		{point{name: "before rows", match: operation(faultproxy.TableTransaction)}, runs.Queued},
@@ -92,7 +92,7 @@ func (w *world) goesOn(want map[string]string) {
 
 // handBack is the request that makes the message visible.
 func handBack(w *world) point {
-	return point{name: "hand-back", match: renewals, when: func(r *http.Request) bool {
+	return point{name: "hand-back", match: renewals, behind: operation(faultproxy.QueueReceive), when: func(r *http.Request) bool {
 		return r.URL.Query().Get("visibilitytimeout") == "0"
 	}}
 }
@@ -101,7 +101,7 @@ func handBack(w *world) point {
 // and none of them is left.
 func TestToldToStopInMidEngine(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want := reference(t)
 	for _, c := range []struct {
 		signal  syscall.Signal
 		engine  string
@@ -119,8 +119,8 @@ func TestToldToStopInMidEngine(t *testing.T) {
 			proxy := w.proxy()
 			g, runner := newGate(t, c.engine)
 			early := make(chan bool, 1)
-			proxy.Fail(faultproxy.Rule{Match: renewals(w), When: handBack(w).when, Times: 1,
-				Action: faultproxy.Sequence(faultproxy.Delay(200*time.Millisecond), faultproxy.Call(func() { early <- g.asked() }))})
+			proxy.Fail(handBack(w).rule(w, proxy,
+				faultproxy.Sequence(faultproxy.Delay(200*time.Millisecond), faultproxy.Call(func() { early <- g.asked() }))))
 			k := w.one("s1", via(proxy), longLease, runner, "RSMS_SHUTDOWN_GRACE_SEC=10", c.setting)
 			g.reached()
 			k.stops(c.signal, c.code)
@@ -138,7 +138,7 @@ func TestToldToStopInMidEngine(t *testing.T) {
 // that comes after that is given back.
 func TestToldToStopBeforeClaim(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want := reference(t)
 	for name, p := range map[string]point{
 		"request on its way": {match: operation(faultproxy.QueueReceive)},
 		"answer on its way":  {match: operation(faultproxy.QueueReceive), executed: true},
@@ -175,7 +175,7 @@ func TestToldToStopBeforeClaim(t *testing.T) {
 // A worker that is told to stop when its result stands says that it does.
 func TestToldToStopWhenDone(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want := reference(t)
 	for _, c := range []struct {
 		point
 		code int
@@ -190,7 +190,7 @@ func TestToldToStopWhenDone(t *testing.T) {
 			proxy := w.proxy()
 			until := make(chan struct{})
 			hit := c.hold(w, proxy, until)
-			back := proxy.Fail(faultproxy.Rule{Match: renewals(w), When: handBack(w).when, Action: faultproxy.Sequence()})
+			back := proxy.Fail(handBack(w).rule(w, proxy, faultproxy.Sequence()))
 			k := w.one("s1", via(proxy), longLease)
 			within(t, "the worker comes to: "+c.name, hit.Hit())
 			k.signal(syscall.SIGTERM)
@@ -216,7 +216,7 @@ func TestToldToStopWhenDone(t *testing.T) {
 // The second signal ends the process at once, whatever it waits for.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
-	want := reference(t, nil)
+	want := reference(t)
 	w := newWorld(t, shortGrace)
 	proxy := w.proxy()
 	hit := handBack(w).hold(w, proxy, nil)

@@ -56,7 +56,9 @@ func (e *exchange) forward() {
 	out.RequestURI = ""
 	out.URL.Scheme, out.URL.Host = e.target.Scheme, e.target.Host
 	out.Body, out.ContentLength = http.NoBody, int64(len(e.body))
-	if len(e.body) > 0 {
+	// When a kept connection ends without an answer the transport repeats a
+	// request that only reads; not one whose body it cannot have again, be it empty.
+	if len(e.body) > 0 || out.Method == http.MethodGet || out.Method == http.MethodHead {
 		out.Body = io.NopCloser(bytes.NewReader(e.body))
 	}
 	if out.Header.Get("User-Agent") == "" {

@@ -49,9 +49,8 @@ func New(tb testing.TB, connectionString string) *Proxy {
 		tb.Fatalf("the connection string %v", err)
 	}
 	ended, end := context.WithCancel(context.Background())
-	// A kept connection that the emulator closes would make the transport send
-	// a request again by itself.
-	p := &Proxy{account: *emulator, ended: ended, transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+	// The emulator closes a connection that was idle for 5 s.
+	p := &Proxy{account: *emulator, ended: ended, transport: &http.Transport{DisableCompression: true, IdleConnTimeout: time.Second}}
 	var servers []*httptest.Server
 	for _, service := range []struct {
 		name    string
@@ -70,6 +69,7 @@ func New(tb testing.TB, connectionString string) *Proxy {
 		for _, s := range servers {
 			s.Close()
 		}
+		p.transport.CloseIdleConnections()
 	})
 	return p
 }
