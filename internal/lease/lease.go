@@ -60,6 +60,7 @@ type Lease struct {
 
 	// The message as it was received; see outlive.
 	id, text string
+	original string // the id that it was received under
 	count    int64
 	inserted time.Time
 	expires  time.Time
@@ -125,7 +126,7 @@ func receive(ctx context.Context, o Options) (*Lease, error) {
 	if m == nil || err != nil {
 		return nil, err
 	}
-	l := &Lease{o: o, id: m.ID, text: m.Text, count: m.DequeueCount, inserted: m.InsertedAt, expires: m.ExpiresAt,
+	l := &Lease{o: o, id: m.ID, original: m.ID, text: m.Text, count: m.DequeueCount, inserted: m.InsertedAt, expires: m.ExpiresAt,
 		receipt: m.Receipt, deadline: sent.Add(o.Visibility)}
 	l.LogTo(o.Log.With("message_id", m.ID))
 	return l, nil
@@ -175,6 +176,10 @@ func (l *Lease) LogTo(log *slog.Logger) { l.log.Store(log) }
 
 // Log is where the lease writes.
 func (l *Lease) Log() *slog.Logger { return l.log.Load() }
+
+// OriginalID is the id under which the message was delivered so far; it is
+// another one than ID where the message was replaced by a copy.
+func (l *Lease) OriginalID() string { return l.original }
 
 // ID is the id of the message.
 func (l *Lease) ID() string { return l.id }

@@ -31,7 +31,8 @@ func (d *delivery) end(ctx context.Context, err error) error {
 	_, unsettled := errors.AsType[*Unsettled](err)
 	switch {
 	case err == nil:
-		return d.complete(ctx)
+		d.complete(ctx)
+		return nil
 	case d.lease.Err() != nil:
 		err := d.lease.Err()
 		d.lease.Abandon()
@@ -44,9 +45,10 @@ func (d *delivery) end(ctx context.Context, err error) error {
 	case code == reason.Busy:
 		return d.snooze(ctx, err)
 	case code == reason.Cancelled:
-		if gone := d.complete(ctx); gone != nil {
-			d.log.Warn("the message of the cancelled job was not deleted", "error", gone)
+		if untold := d.settle(ctx, err); untold != nil {
+			return d.stay(ctx, untold)
 		}
+		d.complete(ctx)
 		return err
 	case d.done && errors.Is(err, runs.ErrNotTold) && !(code.Transient() && d.job.again(code)):
 		return d.untold(ctx, err)
@@ -59,15 +61,13 @@ func (d *delivery) end(ctx context.Context, err error) error {
 	}
 }
 
-// complete deletes the message: its work is done and recorded. Where a
-// done-notice is missing, the message comes back for it.
-func (d *delivery) complete(ctx context.Context) error {
+// complete deletes the message: its work is done and recorded.
+func (d *delivery) complete(ctx context.Context) {
 	if err := d.lease.Complete(ctx); err != nil {
 		d.log.Warn("the message was not deleted; when it comes back it is found to be done", "error", err)
-		return nil
+		return
 	}
 	d.log.Info("message deleted")
-	return nil
 }
 
 // snooze hands a message back whose scenario somebody else runs. That is no
@@ -102,7 +102,8 @@ func (d *delivery) lastAttempt(ctx context.Context, err error) error {
 // sent, now or by another attempt.
 func (d *delivery) untold(ctx context.Context, err error) error {
 	d.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", err)
-	return d.complete(ctx)
+	d.complete(ctx)
+	return nil
 }
 
 // onRecord reports whether the run record says what the message came to.
@@ -131,14 +132,15 @@ func (d *delivery) poison(ctx context.Context, err error) error {
 		return moved
 	}
 	// That counts: the job has not failed for good before the message is put aside.
-	return errors.Join(reason.Wrap(reason.StorageUnavailable, moved, "the message was not moved to the poison queue"), err)
+	return &reason.Error{Code: reason.StorageUnavailable, Err: errors.Join(moved, err),
+		Detail: "the message was not moved to the poison queue: " + reason.Detail(moved)}
 }
 
 // settle sees that the scenario and who waits for a done-notice are told of a
 // job that failed for good. An error is why the message must stay.
 func (d *delivery) settle(ctx context.Context, err error) error {
 	over, unread := d.onRecord(ctx)
-	if unread == nil && !over {
+	if !over && (unread == nil || !reason.Of(unread).Transient()) {
 		failed := d.job.Fail(ctx, d.message, d.jobID, err)
 		if _, unsettled := errors.AsType[*Unsettled](failed); unsettled {
 			return failed
@@ -158,6 +160,9 @@ func (d *delivery) settle(ctx context.Context, err error) error {
 		return &Unsettled{Err: unread, Run: err}
 	case over:
 		if untold := d.job.run(d.message, d.jobID).tell(ctx); untold != nil {
+			if reason.Of(untold).Transient() && d.attempt < d.Attempts {
+				return untold
+			}
 			d.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", untold)
 		}
 		return nil
@@ -172,7 +177,7 @@ func (d *delivery) tellFailed(ctx context.Context, err error) error {
 		return nil
 	}
 	now := time.Now()
-	notice := message.Done{Basin: d.message.Basin, Scenario: d.message.Scenario, JobID: d.jobID, State: string(runs.Failed),
+	notice := message.Done{Basin: d.message.Basin, Scenario: d.message.Scenario, JobID: d.jobID, State: string(d.job.outcome(err).State),
 		Reason: reason.Of(err), Detail: reason.Detail(err), Attempt: d.attempt, StartedAt: now, FinishedAt: now, Commit: d.job.Commit}
 	untold := d.job.Notify(ctx, notice.Encode())
 	if untold != nil && d.attempt >= d.Attempts {

@@ -73,10 +73,8 @@ func (r *run) finishWithin(ctx context.Context, answer *Answer, err error, engin
 		return err
 	case err != nil:
 		return r.unsettled(end, err)
-	case errors.Is(end, storage.ErrNotFound):
-		return reason.Wrap(reason.ScenarioNotFound, end, "the scenario row was removed during the run; the result is published")
-	case len(reason.Faults(end)) > 0:
-		return reason.Wrap(reason.InvalidScenario, end, "")
+	case untellable(end):
+		return withoutRow(end)
 	}
 	return r.unsettled(end, nil)
 }
@@ -100,15 +98,21 @@ func untellable(err error) bool {
 	return errors.Is(err, storage.ErrNotFound) || len(reason.Faults(err)) > 0
 }
 
+// closingKey marks a context that closing has made.
+type closingKey struct{}
+
 // closing is the time for the last writes of a run, which need one of their
 // own: the limit, or the grace from a stop signal on, be it before or after
 // now. late says what it means when that is over.
 func closing(ctx context.Context, limit, grace time.Duration, late string) (context.Context, context.CancelFunc) {
+	if ctx.Value(closingKey{}) != nil {
+		return context.WithCancel(ctx) // it is that already
+	}
 	stopped := func() bool { return reason.Of(context.Cause(ctx)) == reason.Shutdown }
 	if limit = max(limit, grace); ctx.Err() != nil && stopped() {
 		limit = grace
 	}
-	last, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	last, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), closingKey{}, true))
 	why := reason.New(reason.StorageUnavailable, "%s", late)
 	last, done := context.WithTimeoutCause(last, limit, why)
 	var timer atomic.Pointer[time.Timer]
@@ -125,6 +129,18 @@ func closing(ctx context.Context, limit, grace time.Duration, late string) (cont
 		done()
 		cancel(nil)
 	}
+}
+
+// withoutRow gives an error that a scenario row cannot be told its reason: there
+// is none any more, or it takes no more columns.
+func withoutRow(err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return reason.Wrap(reason.ScenarioNotFound, err, "the scenario row was removed during the run; a result that was published stands")
+	}
+	if len(reason.Faults(err)) > 0 {
+		return reason.Wrap(reason.InvalidScenario, err, "")
+	}
+	return err
 }
 
 // outcome is the state that an error ends a run in.
@@ -203,6 +219,9 @@ func (r *run) declare(ctx context.Context, request runs.Request, err error) {
 	out, now := r.outcome(err), time.Now().UTC().Truncate(time.Second)
 	record := runs.Record{JobID: request.JobID, State: out.State, Reason: out.Reason, Detail: out.Detail, Attempt: max(r.Attempt, 1),
 		StartedAt: r.began.UTC().Truncate(time.Second), FinishedAt: &now, Metadata: request.Metadata, Commit: request.Commit}
+	if owned, unread := runs.Read(ctx, r.Runs, request.Basin, request.Scenario); unread == nil && owned.Live(now) && owned.Owner != r.Owner {
+		return // its owner tells what comes of it
+	}
 	denied := r.Runs.MergeScenario(ctx, request.Basin, request.Scenario, record.Columns())
 	if untellable(denied) {
 		return

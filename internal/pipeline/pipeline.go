@@ -134,7 +134,7 @@ func (r *run) take(ctx context.Context, m *message.Message) (*Answer, error) {
 	}
 	request.RunKey, request.Engine = r.in.key, r.set.Version()
 	if r.hold, err = runs.Take(ctx, r.Runs, request); err != nil {
-		return nil, r.fail(ctx, r.request(m), err)
+		return nil, r.fail(ctx, r.request(m), withoutRow(err))
 	}
 	return r.owned(ctx, force)
 }
@@ -210,7 +210,7 @@ func (r *run) record(ctx context.Context, m *message.Message, made *publish.Mark
 	request.RunKey, request.Engine = made.RunKey, made.Engine
 	var err error
 	if r.hold, err = runs.Take(ctx, r.Runs, request); err != nil {
-		if reason.Of(err).Transient() && reason.Of(err) != reason.Busy {
+		if err = withoutRow(err); reason.Of(err).Transient() && reason.Of(err) != reason.Busy {
 			err = &Unsettled{Err: err}
 		}
 		return nil, err

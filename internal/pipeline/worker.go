@@ -118,10 +118,12 @@ func (d *delivery) handle(ctx context.Context) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.attempt -= record.Snoozed[d.lease.ID()]
+	d.attempt -= record.Snoozed[d.lease.OriginalID()]
 	d.identify()
-	if end, over := record.Ending(d.lease.ID()); over {
-		return nil, d.ended(ctx, end)
+	for _, id := range []string{d.lease.ID(), d.lease.OriginalID()} {
+		if end, over := record.Ending(id); over {
+			return nil, d.ended(ctx, end)
+		}
 	}
 	if d.attempt > d.Attempts {
 		return d.tooOften(ctx)
@@ -169,8 +171,8 @@ func (d *delivery) identify() {
 // that can be read. Without an answer, how often the message may be tried is
 // not known, so it stays.
 func (d *delivery) record(ctx context.Context) (*runs.Record, error) {
-	if d.lease.DequeueCount() <= 1 || d.message.Type == message.TypeProbe {
-		return &runs.Record{}, nil // not needed: there was no delivery before
+	if d.message.Type == message.TypeProbe {
+		return &runs.Record{}, nil
 	}
 	record, err := d.readRecord(ctx)
 	if err != nil && reason.Of(err).Transient() {

@@ -30,9 +30,11 @@ func Read(ctx context.Context, store Store, basin, scenario string) (*Record, er
 // Queue notes in the scenario row and in the record that a job is on the queue
 // or about to be, and returns the record. Call it while nobody can take the
 // message yet: a cancel of an earlier job of the same id is forgotten. now is
-// the time of the service; the clock of who asks may be off. While a live owner
+// the time of the service when the message was sent; the clock of who asks may
+// be off. While a live owner
 // runs the scenario nothing is changed and the record returned is that of its
-// run, in state Running: the job waits behind it. storage.ErrNotFound says that
+// run, in state Running: the job waits behind it; nor where the job itself was
+// taken meanwhile. storage.ErrNotFound says that
 // there is no scenario row; no record is written then. ErrToldOnly says that
 // the row may say Queued and the record does not.
 func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata string, now time.Time) (*Record, error) {
@@ -46,6 +48,9 @@ func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata st
 			// the record gets another ETag, so that an owner who has told its
 			// end meanwhile tells it again.
 			return true, tell(ctx, store, basin, scenario, r.Columns())
+		}
+		if r.JobID == jobID && !r.StartedAt.IsZero() && !r.StartedAt.Before(now.Truncate(time.Second)) {
+			return false, nil // who asks is late: the job was taken, and is over
 		}
 		*r = *r.waiting(jobID, metadata)
 		// The row comes first: once the record is written without a conflict,

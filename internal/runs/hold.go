@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -185,6 +186,8 @@ func (h *Hold) leaveEnd(r *Record) {
 	r.Ended = slices.DeleteFunc(slices.Clone(r.Ended), func(e End) bool { return e.Message == h.req.Message })
 	r.Ended = append(r.Ended, End{Message: h.req.Message, State: r.State, Reason: r.Reason, Detail: r.Detail})
 	r.Ended = r.Ended[max(0, len(r.Ended)-maxEnded):]
+	r.Snoozed = maps.Clone(r.Snoozed)
+	delete(r.Snoozed, h.req.Message)
 }
 
 // rescue turns a panic of a watcher into the end of the run: the process would

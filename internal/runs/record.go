@@ -172,10 +172,11 @@ func oldest(wishes map[string]time.Time) string {
 }
 
 // cancels returns which of the wishes means the job of req: its own, or "". Who
-// stops a job means its later attempts too, but no job that was asked for after
-// that; a wish without a job means whichever comes next of those from before.
+// stops a job means its next delivery, whenever that was sent, and its later
+// attempts too, but no run by hand that was begun after that; a wish without a
+// job means whichever comes next of those from before.
 func cancels(wishes map[string]time.Time, req *Request) (whose string, yes bool) {
-	if at, asked := wishes[req.JobID]; asked && (at.IsZero() || !req.Since.After(at)) {
+	if at, asked := wishes[req.JobID]; asked && (at.IsZero() || req.Message != "" || !req.Since.After(at)) {
 		return req.JobID, true
 	}
 	at, asked := wishes[""]

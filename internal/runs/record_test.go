@@ -131,7 +131,13 @@ func TestEnding(t *testing.T) {
 			if _, over := r.Ending(req.Message); over {
 				t.Fatalf("message %d is over while it is tried again", i)
 			}
+			if err := Snooze(t.Context(), store, "ohio", "42", req.Message); err != nil {
+				t.Fatal(err)
+			}
 			mustFinish(t, mustTake(t, store, req), Outcome{State: Failed, Reason: reason.InvalidBasin, Detail: "d"})
+			if r := store.record(t); len(r.Snoozed) > 0 {
+				t.Fatalf("what is over still waits: %v", r.Snoozed)
+			}
 		}
 		if _, err := Queue(t.Context(), store, "ohio", "42", "next", "", time.Now()); err != nil {
 			t.Fatal(err)

@@ -162,6 +162,8 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	}
 	return h.write(ctx, func(r *Record) {
 		r.State, r.Step, r.LeaseUntil = Queued, "", wall()
-		r.Attempt--
+		if h.req.RunKey != "" {
+			r.Attempt--
+		}
 	})
 }
