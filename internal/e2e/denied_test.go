@@ -34,7 +34,6 @@ func lasting() []kind {
 // the same message ends well.
 func TestDeniedAtEveryCall(t *testing.T) {
 	t.Parallel()
-	want := reference(t)
 	type once struct {
 		kind
 		early bool
@@ -80,7 +79,7 @@ func TestDeniedAtEveryCall(t *testing.T) {
 			}
 			w.untilFree("s1")
 			w.run(longLease).exits(0)
-			w.completed("s1", want)
+			w.stands("s1")
 			w.settled()
 			w.told("s1", "Completed", 1, c.notices())
 		})
@@ -230,6 +229,12 @@ func TestDeniedLook(t *testing.T) {
 	w.whole("s1")
 	w.settled()
 	w.told("s1", "Completed", 1, 1)
+	p.Fail(faultproxy.Rule{Match: faultproxy.Match{Operation: faultproxy.QueuePeek, Path: "/" + w.names.Poison + "/"}, Action: denied()})
+	w.send("nonsense")
+	w.run(via(p)).exits(0)
+	if list := w.poisoned(); len(list) != 1 || list[0].Original != "nonsense" || w.length(w.queue) != 0 {
+		t.Errorf("%d messages, poison %+v", w.length(w.queue), list)
+	}
 }
 
 // A result stands without the log of its run.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/base64"
 	"flag"
 	"fmt"
 	"os"
@@ -32,7 +33,7 @@ const (
 
 // parallel is how many tests run at the same time: most of them wait for a
 // lease to run out.
-const parallel = 12
+const parallel = 9
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -57,14 +58,33 @@ func run(m *testing.M) int {
 		return 1
 	}
 	os.Setenv(binaryVariable, binary)
-	second, stop, err := azurite.Start()
+	stop, err := startSecond()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer stop()
-	os.Setenv(secondVariable, second)
 	return azurite.Main(m)
+}
+
+// startSecond starts the second emulator, with a key that nobody else has.
+func startSecond() (stop func(), err error) {
+	const accounts = "AZURITE_ACCOUNTS"
+	os.Setenv(accounts, "devstoreaccount1:"+secretKey())
+	defer os.Unsetenv(accounts)
+	known, stop, err := azurite.Start()
+	if err != nil {
+		return nil, err
+	}
+	before, rest, _ := strings.Cut(known, "AccountKey=")
+	_, rest, _ = strings.Cut(rest, ";")
+	os.Setenv(secondVariable, before+"AccountKey="+secretKey()+";"+rest)
+	return stop, nil
+}
+
+// secretKey is the key of the account in the second emulator.
+func secretKey() string {
+	return base64.StdEncoding.EncodeToString([]byte("canary of an account key, 33 bytes"))
 }
 
 // testCommit is the commit that the program under test says it is of.
@@ -80,7 +100,7 @@ const (
 	patience = 60 * time.Second
 	// slow is the pause between two questions that are dear to ask: many tests
 	// wait at the same time, and the emulator has one thread for all of them.
-	slow  = 400 * time.Millisecond
+	slow  = 500 * time.Millisecond
 	basin = "tiny"
 )
 

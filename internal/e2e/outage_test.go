@@ -157,15 +157,19 @@ func TestBurstAtEveryCall(t *testing.T) {
 // ended by the next worker, the first that nothing is refused to.
 func TestAwayAtEveryCall(t *testing.T) {
 	t.Parallel()
-	want, connection := reference(t), os.Getenv(secondVariable)
+	connection := os.Getenv(secondVariable)
 	for _, c := range recorded(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorldIn(t, connection, "RSMS_START_DEADLINE_SEC=2", "RSMS_SHUTDOWN_GRACE_SEC=6")
+			w := newWorldIn(t, connection, "RSMS_SHUTDOWN_GRACE_SEC=6", "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=8")
 			c.story().begin(w, "s1")
 			p := w.proxy()
+			patience := "RSMS_START_DEADLINE_SEC=10"
+			if c.Early {
+				patience = "RSMS_START_DEADLINE_SEC=2"
+			}
 			fault := p.Fail(faultproxy.Rule{Match: c.in(w, "s1"), Skip: c.Nth, Action: away()})
-			k := w.run(via(p))
+			k := w.run(via(p), patience)
 			code := k.wait()
 			if fault.Hits() == 0 {
 				t.Error("it did not happen")
@@ -177,7 +181,9 @@ func TestAwayAtEveryCall(t *testing.T) {
 			w.tidy()
 			fault.Remove()
 			if w.length(w.queue) > 0 {
-				if c.Early && code != 16 || !c.Early && code != 10 && code != c.story().code {
+				// A record that cannot be written any more is lost in the end.
+				lost := code == 13 && c.Path == "/{runs}"
+				if c.Early && code != 16 || !c.Early && code != 10 && code != c.story().code && !lost {
 					t.Errorf("exit code %d", code)
 				}
 				w.untilFree("s1")
@@ -189,7 +195,7 @@ func TestAwayAtEveryCall(t *testing.T) {
 				w.send(order("s1"))
 				w.run(longLease).exits(0)
 			}
-			c.story().end(w, "s1", c.notices(), want)
+			c.story().end(w, "s1", c.notices(), nil)
 			w.settled()
 		})
 	}

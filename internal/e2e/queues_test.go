@@ -126,8 +126,7 @@ func TestNoPoisonQueue(t *testing.T) {
 		action faultproxy.Action
 		code   int
 	}{
-		{"look denied", faultproxy.Match{Operation: faultproxy.QueuePeek}, denied(), 11},
-		{"send denied", faultproxy.Match{Operation: faultproxy.QueueSend}, denied(), 11},
+		{"denied", faultproxy.Match{Operation: faultproxy.QueueSend}, denied(), 10},
 		{"not there", faultproxy.Match{}, faultproxy.Status(http.StatusNotFound, "QueueNotFound", 0), 10},
 		{"broken", faultproxy.Match{}, faultproxy.Status(http.StatusInternalServerError, "InternalError", 0), 10},
 		{"no answer", faultproxy.Match{}, faultproxy.BlackHole(), 10},
@@ -201,7 +200,8 @@ func TestDeniedRenewal(t *testing.T) {
 			k.wait()
 			lines := k.log()
 			end := lines[len(lines)-1]
-			if end["reason"] != "storage_denied" || !strings.Contains(end["msg"].(string), "Storage Queue Data Contributor") {
+			if end["level"] != "ERROR" || !strings.Contains(end["msg"].(string), "Storage Queue Data Contributor") ||
+				!strings.Contains(k.stderr.String(), "cannot be renewed; the identity needs the role Storage Queue Data Contributor") {
 				t.Errorf("the log ends with %v", end)
 			}
 			if g.started() > 0 {

@@ -118,12 +118,12 @@ func (w *world) killedAt(proxy *faultproxy.Proxy, p point) bool {
 	return false
 }
 
-// C22: 30 messages, 12 workers at once again and again, some of them killed:
-// one complete result each, and who finds nothing ends well. It runs alone: it
-// leaves no time for tests that have to hold a lease.
+// C22: 24 messages, 8 workers at once again and again, some of them killed: one
+// complete result each, and who finds nothing ends well.
 func TestManyWorkers(t *testing.T) {
+	t.Parallel()
 	want := briefly(t)
-	const messages, workers, doomed = 30, 12, 3
+	const messages, workers, doomed = 24, 8, 2
 	w := newWorld(t, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1000", "RSMS_RETRY_DELAY_SEC=1")
 	names := w.orders("m", 0, messages)
 	chance := rand.New(rand.NewPCG(seed, messages))
@@ -141,7 +141,7 @@ func TestManyWorkers(t *testing.T) {
 			started := make(chan *worker, 1)
 			p := point{match: operation(""), skip: chance.IntN(runRequests), executed: chance.IntN(2) == 0}
 			p.call(w, proxy, func() { (<-started).kill() })
-			k := w.start(via(proxy), "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=15")
+			k := w.start(via(proxy), "RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=8")
 			started <- k
 			all = append(all, k)
 		}

@@ -46,8 +46,11 @@ func Start(arguments ...string) (connection string, stop func(), err error) {
 	if _, err := os.Stat(script); err != nil {
 		return "", nil, fmt.Errorf("the storage emulator is not installed; make test installs it, or: npm ci --prefix scripts/azurite")
 	}
+	// It would close a connection that is idle for 5 s, maybe at the moment when a
+	// test uses it for a call that must not be repeated.
 	c := exec.Command("node", append([]string{script, "--silent", "--inMemoryPersistence", "--disableTelemetry",
-		"--skipApiVersionCheck", "--blobPort", "0", "--queuePort", "0", "--tablePort", "0"}, arguments...)...)
+		"--skipApiVersionCheck", "--blobPort", "0", "--queuePort", "0", "--tablePort", "0",
+		"--blobKeepAliveTimeout", "600", "--queueKeepAliveTimeout", "600", "--tableKeepAliveTimeout", "600"}, arguments...)...)
 	c.Stderr = os.Stderr
 	endWithParent(c)
 	stdout, err := c.StdoutPipe()

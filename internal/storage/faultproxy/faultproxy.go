@@ -49,7 +49,7 @@ func New(tb testing.TB, connectionString string) *Proxy {
 		tb.Fatalf("the connection string %v", err)
 	}
 	ended, end := context.WithCancel(context.Background())
-	// The emulator closes a connection that was idle for 5 s.
+	// An emulator may close a connection that was idle for 5 s.
 	p := &Proxy{account: *emulator, ended: ended, transport: &http.Transport{DisableCompression: true, IdleConnTimeout: time.Second}}
 	var servers []*httptest.Server
 	for _, service := range []struct {
