@@ -23,9 +23,9 @@ func (a *app) enqueueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enqueue BASIN SCENARIO",
 		Short: "put one message on the queue",
-		Long: "enqueue puts one message on the queue, sets the scenario to Queued and prints the job id,\n" +
-			"by which the job can be followed and cancelled from then on. Where a worker runs the\n" +
-			"scenario already, the new job waits behind it.",
+		Long: "enqueue puts one message on the queue, sets the scenario to Queued and prints the job id.\n" +
+			"status shows the job and cancel stops it. Where a worker runs the scenario already, the new\n" +
+			"job waits behind it.",
 		Args: cobra.ExactArgs(2),
 	}
 	settings(c.Flags())

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
 
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
@@ -38,9 +41,9 @@ func usage(format string, args ...any) error { return &usageError{err: fmt.Error
 
 // exit reports err and returns the exit code of the process.
 func (a *app) exit(err error) int {
-	code := exitCode(err)
-	if _, moved := errors.AsType[*pipeline.Poisoned](err); moved && !(a.config != nil && a.config.ExitOnFailure) {
-		code = exitDone // as designed
+	code := a.code(err)
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
+		return exitDone // who read the answer has read enough
 	}
 	if err != nil {
 		a.report(err, code)
@@ -49,6 +52,14 @@ func (a *app) exit(err error) int {
 		return exitDone
 	}
 	return code
+}
+
+// code is the exit code of an error: a message that was put aside is as designed.
+func (a *app) code(err error) int {
+	if _, moved := errors.AsType[*pipeline.Poisoned](err); moved && !(a.config != nil && a.config.ExitOnFailure) {
+		return exitDone
+	}
+	return exitCode(err)
 }
 
 // exitCode is the one place where an error becomes an exit code.

@@ -15,6 +15,7 @@ import (
 var house = []string{
 	"internal/e2e",
 	"internal/imagetest",
+	"internal/winetest",
 	"job",
 	"internal/examples",
 	"internal/pipeline",
@@ -31,6 +32,7 @@ var house = []string{
 	"internal/storage",
 	"internal/config",
 	"internal/filelock",
+	"internal/remove",
 	"internal/bltm",
 	"internal/daflow",
 	"internal/fortran",

@@ -72,7 +72,7 @@ func (a *app) worse(before, now error) error {
 	}
 	if other != nil {
 		a.ofJob = otherLog
-		a.report(other, exitCode(other))
+		a.report(other, a.code(other))
 	}
 	a.ofJob = log
 	return worst

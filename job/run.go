@@ -197,7 +197,7 @@ func (a *app) foreignEnv() []string {
 	if a.config.ExeDir == "" && a.config.EngineRunner == "" {
 		return nil
 	}
-	return []string{"WINEPREFIX", "WINEARCH", "WINEDEBUG", "LD_LIBRARY_PATH"}
+	return []string{"WINEPREFIX", "WINEARCH", "WINEDEBUG", "WINEDLLOVERRIDES", "LD_LIBRARY_PATH"}
 }
 
 // checkWorkDir sees that run folders can be made, before the scenario is taken.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,8 @@ type standing struct {
 	CancelRequested bool        `json:"cancel_requested"`
 	// SilentSince is set where the worker of a running job gives no sign of life.
 	SilentSince *time.Time `json:"silent_since"`
+	// Waiting are jobs of the scenario that wait behind this one.
+	Waiting []string `json:"waiting"`
 }
 
 // pending reports whether the job waits or runs.
@@ -191,6 +194,7 @@ func (s *standing) fromRecord(r *runs.Record, now time.Time) {
 	if !r.StartedAt.IsZero() {
 		s.StartedAt = &r.StartedAt
 	}
+	s.Waiting = append([]string{}, r.Waiting...)
 	if r.State == runs.Running && !r.Live(now) {
 		s.SilentSince = &r.LeaseUntil
 	}
@@ -277,6 +281,9 @@ func (a *app) printStatus(s *standing) error {
 	line("commit", s.Commit)
 	if s.CancelRequested && s.pending() {
 		line("cancel", "asked for")
+	}
+	if len(s.Waiting) > 0 {
+		line("waiting", strings.Join(s.Waiting, ", "))
 	}
 	if s.SilentSince != nil {
 		line("silent", words.silence(*s.SilentSince))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestStandingFromRow(t *testing.T) {
 	}
 	var empty standing
 	empty.fromRow(map[string]any{"Status": json.Number("3"), "Progress": "x", "Attempt": true})
-	if empty != (standing{}) {
+	if !reflect.DeepEqual(empty, standing{}) {
 		t.Errorf("%+v", empty)
 	}
 }

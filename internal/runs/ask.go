@@ -27,29 +27,37 @@ func Read(ctx context.Context, store Store, basin, scenario string) (*Record, er
 	return r, err
 }
 
+// late is how long behind the sending of a message its job cannot have been
+// taken: less than the time it is hidden at first, and more than the clocks of
+// workers are off.
+const late = 10 * time.Second
+
 // Queue notes in the scenario row and in the record that a job is on the queue
 // or about to be, and returns the record. Call it while nobody can take the
 // message yet: a cancel of an earlier job of the same id is forgotten. now is
 // the time of the service when the message was sent; the clock of who asks may
-// be off. While a live owner
-// runs the scenario nothing is changed and the record returned is that of its
-// run, in state Running: the job waits behind it; nor where the job itself was
-// taken meanwhile. storage.ErrNotFound says that
-// there is no scenario row; no record is written then. ErrToldOnly says that
-// the row may say Queued and the record does not.
+// be off. While a live owner runs the scenario, the job is noted to wait behind
+// it, and the record returned is that of its run, in state Running. Nothing is
+// changed where the job itself was taken meanwhile. storage.ErrNotFound says
+// that there is no scenario row; no record is written then. ErrToldOnly says
+// that the row may say Queued and the record does not.
 func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata string, now time.Time) (*Record, error) {
 	told := false
 	record, err := change(ctx, store, basin, scenario, func(r *Record) (bool, error) {
 		if r.Live(now) {
+			known := len(r.Waiting)
+			if r.JobID != jobID {
+				r.wait(jobID)
+			}
 			if !told {
-				return false, nil
+				return len(r.Waiting) > known, nil
 			}
 			// It was taken after we told the row. The row is set right, and
 			// the record gets another ETag, so that an owner who has told its
 			// end meanwhile tells it again.
 			return true, tell(ctx, store, basin, scenario, r.Columns())
 		}
-		if r.JobID == jobID && !r.StartedAt.IsZero() && !r.StartedAt.Before(now.Truncate(time.Second)) {
+		if r.JobID == jobID && r.StartedAt.After(now.Add(late)) {
 			return false, nil // who asks is late: the job was taken, and is over
 		}
 		*r = *r.waiting(jobID, metadata)
@@ -69,20 +77,28 @@ func Queue(ctx context.Context, store Store, basin, scenario, jobID, metadata st
 // been, and the run record was not. The job can be run all the same.
 var ErrToldOnly = errors.New("the scenario row says Queued, the run record does not")
 
-// Cancel asks what runs or waits in the scenario to stop, and returns the
-// record. An owner sees it within seconds, a job that waits when it is taken.
+// Cancel asks the job that runs in the scenario to stop, else one that waits, and
+// returns the record, or what it would be of a job that waits behind others:
+// the oldest of them that was not asked before. An owner sees it within seconds, a job that waits when it is taken.
 // Where the scenario row says Queued and the record knows of no job, whichever
 // comes next is cancelled if it was asked for before now. A record that is over
 // is returned as it is: there is nothing to cancel. storage.ErrNotFound says
 // that there is neither a record nor a job, or no scenario row.
 func Cancel(ctx context.Context, store Rows, basin, scenario string, now time.Time) (*Record, error) {
 	at := now.Round(0).UTC()
-	job := "" // that is to stop, once it is known: no other must
-	return change(ctx, store, basin, scenario, func(r *Record) (bool, error) {
+	job := ""    // that is to stop, once it is known: no other must
+	behind := "" // the job that is to stop, where it waits behind others
+	record, err := change(ctx, store, basin, scenario, func(r *Record) (bool, error) {
 		switch {
 		case job != "" && (r.JobID != job || r.Over()):
 			return false, nil
-		case r.State == Running || r.State == Queued:
+		case r.Over() || r.State == Queued && r.CancelRequested:
+			if behind = r.cancelWaiting(at); behind != "" {
+				return true, nil
+			}
+		}
+		switch r.State {
+		case Running, Queued:
 			job = r.JobID
 			return r.cancel(at), nil
 		}
@@ -101,6 +117,10 @@ func Cancel(ctx context.Context, store Rows, basin, scenario string, now time.Ti
 		*r = *r.waiting("", "")
 		return r.cancel(at), nil
 	})
+	if err == nil && behind != "" {
+		return &Record{JobID: behind, State: Queued, CancelRequested: true, CancelAt: &at}, nil
+	}
+	return record, err
 }
 
 // Snooze counts in the record that the queue message found the scenario busy.

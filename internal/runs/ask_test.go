@@ -85,7 +85,12 @@ func entries() []entry {
 		{"Queue", Running, func(t *testing.T, store *memory) error {
 			_, err := Queue(t.Context(), store, "ohio", "42", "k", "", time.Now())
 			return err
-		}, becomes(Queued, nil)},
+		}, func(from string) (State, error) {
+			if from == live {
+				return Running, nil // the job waits behind it
+			}
+			return becomes(Queued, nil)(from)
+		}},
 		{"Cancel", Completed, cancel, func(from string) (State, error) {
 			if State(from).over() {
 				return "", nil
@@ -204,13 +209,13 @@ func TestQueue(t *testing.T) {
 		if h.Attempt() != 1 || h.Context.Err() != nil {
 			t.Errorf("attempt %d, %v", h.Attempt(), context.Cause(h.Context))
 		}
-		// The next one waits behind it and changes nothing.
+		// The next one waits behind it, which the record tells.
 		n = len(store.written())
 		if r, err := Queue(t.Context(), store, "ohio", "42", "l", "", time.Now()); err != nil || r.State != Running || r.JobID != "k" {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if got := store.written()[n:]; len(got) != 0 {
-			t.Errorf("wrote %q over a run", got)
+		if got := store.written()[n:]; !slices.Equal(got, []string{"record Running"}) || !slices.Equal(store.record(t).Waiting, []string{"l"}) {
+			t.Errorf("wrote %q over a run, %+v", got, store.record(t))
 		}
 		mustFinish(t, h, Outcome{State: Completed})
 	})

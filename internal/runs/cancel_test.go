@@ -203,3 +203,69 @@ func TestCancelRacesFinish(t *testing.T) {
 		})
 	}
 }
+
+// Jobs that wait behind others can be cancelled, one after the other: behind one
+// that runs, behind one that is over, behind one that was cancelled before.
+func TestCancelOfWaitingJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		h := mustTake(t, store, request("a"))
+		sent := map[string]time.Time{}
+		for _, job := range []string{"k", "l", "m"} {
+			pass(time.Second)
+			sent[job] = time.Now()
+			if r, err := Queue(t.Context(), store, "ohio", "42", job, "", time.Now()); err != nil || r.JobID != "j" {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+		mustFinish(t, h, Outcome{State: Completed})
+		cancel := func(want string) {
+			t.Helper()
+			pass(time.Second)
+			r, err := Cancel(t.Context(), store, "ohio", "42", time.Now())
+			if err != nil || r.JobID != want || !r.CancelRequested {
+				t.Errorf("%+v, %v, want %s", r, err, want)
+			}
+		}
+		cancel("k")
+		cancel("l")
+		take := func(job string, cancelled bool) {
+			t.Helper()
+			req := request(job)
+			req.JobID, req.Message, req.Since = job, job, sent[job]
+			h := mustTake(t, store, req)
+			if got := h.Context.Err() != nil; got != cancelled {
+				t.Errorf("%s is cancelled: %v", job, got)
+			}
+			mustFinish(t, h, Outcome{State: Completed})
+		}
+		take("l", true)
+		take("m", false)
+		take("k", true)
+		if r := store.record(t); len(r.Waiting) != 0 || len(r.Cancels) != 0 {
+			t.Errorf("left: %+v", r)
+		}
+		if r, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); err != nil || r.JobID != "k" || !r.Over() {
+			t.Errorf("with nothing to cancel: %+v, %v", r, err)
+		}
+	})
+}
+
+// A job that was queued before another one, which nobody took, waits as well.
+func TestCancelOfTwoQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		store.status(Queued)
+		for _, job := range []string{"k", "l"} {
+			if _, err := Queue(t.Context(), store, "ohio", "42", job, "", time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []string{"l", "k", "l"} {
+			pass(time.Second)
+			if r, err := Cancel(t.Context(), store, "ohio", "42", time.Now()); err != nil || r.JobID != want || !r.CancelRequested {
+				t.Errorf("%+v, %v, want %s", r, err, want)
+			}
+		}
+	})
+}

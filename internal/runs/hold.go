@@ -312,7 +312,7 @@ func (h *Hold) refresh(ctx context.Context) error {
 	h.etag = etag
 	h.record.CancelRequested, h.record.CancelAt = now.CancelRequested, now.CancelAt
 	h.record.Notices, h.record.Snoozed = now.Notices, now.Snoozed
-	h.record.Cancels, h.record.Ended = now.Cancels, now.Ended
+	h.record.Cancels, h.record.Ended, h.record.Waiting = now.Cancels, now.Ended, now.Waiting
 	return nil
 }
 

@@ -61,6 +61,9 @@ type Record struct {
 	// was asked for, the zero time where that is not known. "" stands for
 	// whichever comes next of the jobs that were asked for before.
 	Cancels map[string]time.Time `json:"Cancels,omitempty"`
+	// Waiting are jobs that were put on the queue behind others and were not taken
+	// yet, oldest first.
+	Waiting []string `json:"Waiting,omitempty"`
 	// Ended is what the last queue messages of the scenario came to, oldest
 	// first: a message whose worker died before it deleted it has no other proof.
 	Ended []End `json:"Ended,omitempty"`
@@ -80,6 +83,7 @@ const (
 	maxSnoozed = 64
 	maxCancels = 64
 	maxEnded   = 32
+	maxWaiting = 64
 )
 
 // Ending returns what the queue message came to, if that is on record.
@@ -207,11 +211,45 @@ func (r *Record) waiting(jobID, metadata string) *Record {
 	next := &Record{JobID: jobID, State: Queued, Metadata: metadata}
 	next.inherit(r)
 	delete(next.Cancels, jobID)
+	next.waitNot(jobID)
 	return next
+}
+
+// wait notes that a job waits behind the one of the record.
+func (r *Record) wait(jobID string) {
+	if jobID == "" || slices.Contains(r.Waiting, jobID) {
+		return
+	}
+	r.Waiting = append(slices.Clone(r.Waiting), jobID)
+	r.Waiting = r.Waiting[max(0, len(r.Waiting)-maxWaiting):]
+}
+
+// waitNot notes that the job does not wait behind another one any more.
+func (r *Record) waitNot(jobID string) {
+	r.Waiting = slices.DeleteFunc(slices.Clone(r.Waiting), func(id string) bool { return id == jobID })
+}
+
+// cancelWaiting asks the oldest waiting job that was not asked yet to stop, and
+// returns it; "" for none.
+func (r *Record) cancelWaiting(at time.Time) string {
+	for _, id := range r.Waiting {
+		if _, asked := r.Cancels[id]; asked {
+			continue
+		}
+		if r.Cancels = maps.Clone(r.Cancels); r.Cancels == nil {
+			r.Cancels = map[string]time.Time{}
+		}
+		r.Cancels[id] = at
+		return id
+	}
+	return ""
 }
 
 // inherit takes over the generation, and what old keeps for others.
 func (r *Record) inherit(old *Record) {
 	r.Generation = old.Generation
 	r.Notices, r.Snoozed, r.Ended, r.Cancels = old.Notices, old.Snoozed, old.Ended, old.wishes()
+	if r.Waiting = old.Waiting; old.State == Queued {
+		r.wait(old.JobID)
+	}
 }

@@ -128,6 +128,7 @@ func next(old *Record, req *Request, now time.Time) Record {
 		delete(r.Cancels, whose)
 	}
 	delete(r.Cancels, req.JobID)
+	r.waitNot(req.JobID)
 	return r
 }
 
