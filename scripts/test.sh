@@ -3,7 +3,7 @@
 # installed here from its lock file. The race detector needs a C compiler;
 # without one the tests run all the same, and the script says so (CI requires it).
 # So it is with the tests of the container images, which need a Docker daemon on
-# Linux: one that answers, or one that root can start.
+# Linux: one that answers, or one that root can start; and with those under Wine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +20,12 @@ scripts/emulator.sh install
 go test ${race:+"$race"} ./...
 GOOS=windows go build -o /dev/null ./job
 GOOS=windows go test -exec /bin/true -run '^$' ./... >/dev/null
+
+if [ -n "${CI:-}" ] || { command -v wine && command -v x86_64-w64-mingw32-gcc; } >/dev/null; then
+	go test -tags wine -count 1 ${race:+"$race"} ./internal/winetest
+else
+	echo 'no Wine or no mingw on this machine: the program for Windows was built, but not run' >&2
+fi
 
 if [ -n "${CI:-}" ] || { [ "$(uname)" = Linux ] &&
 	{ docker version >/dev/null 2>&1 || { [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null; }; }; }; then

@@ -40,6 +40,9 @@ func (r *Runner) judge(ctx context.Context, step Step, result process.Result, er
 	if result.Signal != "" {
 		return fails(reason.EngineFailed, "was ended by signal %s%s", result.Signal, afterSignal(result.Signal))
 	}
+	if result.Exception != "" {
+		return fails(reason.EngineFailed, "was ended by the exception %s%s", result.Exception, afterException(result.Exception))
+	}
 	accepted := step.ExitCodes
 	if len(accepted) == 0 {
 		accepted = []int{0}
@@ -98,14 +101,23 @@ func afterSignal(signal string) string {
 	return "; somebody else sent it"
 }
 
+// afterException says what an exception of Windows means.
+func afterException(name string) string {
+	switch name {
+	case "STATUS_NO_MEMORY", "STATUS_COMMITMENT_LIMIT":
+		return "; memory ran out: give the job more of it, or the scenario a longer time step"
+	case "STATUS_CONTROL_C_EXIT":
+		return "; somebody else asked it to end"
+	}
+	return ": it crashed, as programs do on inputs beyond their fixed sizes; try it by hand in a folder kept by RSMS_KEEP_WORK_DIR"
+}
+
 // afterExit says what is known of an exit code.
 func afterExit(step Step, result process.Result) string {
 	code := result.ExitCode
 	// What a shell says of a program that it started and a signal ended.
 	byShell := map[int]string{128 + 4: "SIGILL", 128 + 6: "SIGABRT", 128 + 7: "SIGBUS", 128 + 8: "SIGFPE", 128 + 9: "SIGKILL", 128 + 11: "SIGSEGV"}
 	switch {
-	case int64(code) >= 0xC0000000:
-		return fmt.Sprintf(" (status %#x: it crashed, as programs do on inputs beyond their fixed sizes)", code)
 	case code == 127:
 		return " (127: a program that it calls was not found)"
 	case code == 126:

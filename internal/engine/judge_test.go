@@ -14,12 +14,25 @@ import (
 func TestAfterExit(t *testing.T) {
 	for code, want := range map[int64]string{
 		1: "", 2: "", 126: "may not be executed", 127: "was not found", 128: "", 129: "", 134: "SIGABRT: it crashed", 137: "SIGKILL; the system kills so when memory runs out",
-		139: "SIGSEGV: it crashed", 255: "", 0xC0000005: "(status 0xc0000005: it crashed", 0xC00000FD: "(status 0xc00000fd: it crashed",
+		139: "SIGSEGV: it crashed", 255: "",
 	} {
 		got := afterExit(Step{}, process.Result{ExitCode: int(code)})
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("code %d: %q, want %q", code, got, want)
 		}
+	}
+}
+
+// What ended a program for Windows; STOP -1 is no exception.
+func TestExceptions(t *testing.T) {
+	for name, want := range map[string]string{
+		"STATUS_ACCESS_VIOLATION": "was ended by the exception STATUS_ACCESS_VIOLATION: it crashed",
+		"STATUS_NO_MEMORY":        "was ended by the exception STATUS_NO_MEMORY; memory ran out",
+		"STATUS_CONTROL_C_EXIT":   "somebody else asked it to end",
+		"":                        "ended with exit code 4294967295, 0 means success; see",
+	} {
+		err := (&Runner{}).judge(t.Context(), Step{Name: "bltm"}, process.Result{Cause: process.Exited, ExitCode: 0xFFFFFFFF, Exception: name}, nil)
+		ends(t, err, reason.EngineFailed, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rsmsjob/internal/reason"
+	"rsmsjob/internal/remove"
 )
 
 // before is what a run folder was like before a step.
@@ -25,7 +26,7 @@ type before struct {
 func look(root *os.Root, step Step, made []string) (*before, error) {
 	b := &before{step: step, guarded: map[string]fs.FileInfo{}}
 	const probe = ".rsms-start"
-	if err := root.RemoveAll(probe); err != nil {
+	if err := remove.AllAt(root, probe); err != nil {
 		return nil, err
 	}
 	f, err := root.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -33,7 +34,7 @@ func look(root *os.Root, step Step, made []string) (*before, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err = errors.Join(err, f.Close(), root.Remove(probe)); err != nil {
+	if err = errors.Join(err, f.Close(), remove.At(root, probe)); err != nil {
 		return nil, err
 	}
 	b.began = info.ModTime()

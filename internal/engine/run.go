@@ -8,11 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"rsmsjob/internal/process"
 	"rsmsjob/internal/reason"
+	"rsmsjob/internal/remove"
 )
 
 // Runner starts the engines of a set in a run folder.
@@ -32,6 +35,13 @@ type Runner struct {
 	Progress func(step string, part float64)
 }
 
+// underWine reports whether Wine is what starts the engines.
+func (s *Set) underWine() bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool {
+		return step.Path != step.Executable && strings.HasPrefix(filepath.Base(step.Path), "wine")
+	})
+}
+
 const (
 	// maxOutput is what an engine may write to each of its streams, in bytes.
 	maxOutput = 64 << 20
@@ -48,7 +58,12 @@ func (r *Runner) Run(ctx context.Context, dir string) error {
 	if r.Set.Foreign {
 		// Programs that know fixed names for their scratch files must not meet
 		// those of another run.
-		env = append(env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir)
+		env = append(env, "TEMP="+dir, "TMP="+dir)
+		// Wine has the socket of its server there: all runs in a prefix must
+		// find the same one.
+		if !r.Set.underWine() {
+			env = append(env, "TMPDIR="+dir)
+		}
 	}
 	env = append(env, r.Set.Env...)
 	made := inputs()
@@ -140,7 +155,7 @@ func (r *Runner) prepare(root *os.Root, step Step, made []string) (*before, erro
 			continue
 		}
 		r.Log.Warn(shownName(name)+" was there before the step that makes it; removed", "engine", step.Name)
-		if err := root.RemoveAll(name); err != nil {
+		if err := remove.AllAt(root, name); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +168,7 @@ func (r *Runner) keepLogs(root *os.Root, step Step) {
 	for _, name := range []string{step.Name + stdoutSuffix, step.Name + stderrSuffix} {
 		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 			r.Log.Warn("engine "+step.Name+" put something else in the place of "+name+"; removed", "engine", step.Name)
-			if err := root.RemoveAll(name); err != nil {
+			if err := remove.AllAt(root, name); err != nil {
 				r.Log.Warn("it could not be removed", "error", err)
 			}
 		}

@@ -77,7 +77,7 @@ func startProblem(path string, e *process.StartError) string {
 	case errors.Is(e.Kind, process.ErrDirectory):
 		return "it is a folder; the file to start is wanted"
 	case errors.Is(e.Kind, process.ErrLibrary):
-		return "a shared library that it needs is missing; the log has its name: install it, or name its folder in LD_LIBRARY_PATH"
+		return "a shared library that it needs is missing; the log has its name: install it, or name its folder in LD_LIBRARY_PATH; for a program for Windows put it beside the program"
 	case scriptProblem(begin) != "":
 		return scriptProblem(begin)
 	case errors.Is(e.Kind, process.ErrInterpreter):

@@ -1,6 +1,9 @@
 package process
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // passedOn are the variables a program needs to find its way: search path,
 // temporary folder, home, character set, and what Windows programs miss first.
@@ -32,6 +35,10 @@ func MinimalEnv(lookup func(name string) (string, bool), extra ...string) []stri
 	if value, ok := lookup("LC_ALL"); ok && value != "" {
 		env = set(env, "LC_CTYPE", value)
 	}
+	// Wine takes a folder with an accent in its name for another one without.
+	if !slices.ContainsFunc(env, saysCharacterSet) {
+		env = set(env, "LC_CTYPE", "C.UTF-8")
+	}
 	for _, entry := range append(fixed(), extra...) {
 		name, value, isSet := strings.Cut(entry, "=")
 		if !isSet {
@@ -42,6 +49,12 @@ func MinimalEnv(lookup func(name string) (string, bool), extra ...string) []stri
 		}
 	}
 	return env
+}
+
+// saysCharacterSet reports whether an entry gives the character set.
+func saysCharacterSet(entry string) bool {
+	name, value, _ := strings.Cut(entry, "=")
+	return (name == "LANG" || name == "LC_CTYPE") && value != ""
 }
 
 func set(env []string, name, value string) []string {

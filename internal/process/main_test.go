@@ -38,6 +38,7 @@ func children() map[string]func(args []string) int {
 		"cat":        childCat,
 		"hold":       childHold,
 		"parent":     childParent,
+		"stopper":    childStopper,
 		"runner":     childRunner,
 		"supervisor": process.Supervise,
 		"tail":       childTail,
@@ -321,6 +322,14 @@ func childParent(args []string) int {
 		forever()
 	}
 	return 5
+}
+
+// childStopper stops its group, itself included.
+func childStopper(args []string) int {
+	hold(args[0])
+	unix.Kill(0, unix.SIGSTOP)
+	forever()
+	return 0
 }
 
 // childRunner is a process that uses Run, to be killed itself: args are

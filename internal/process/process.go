@@ -6,6 +6,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,8 +42,9 @@ type Command struct {
 	// Supervisor is the argv prefix of a program that calls Supervise with
 	// what follows it: the job's own binary and its hidden subcommand. With it
 	// the whole group dies even when this process is killed and can do
-	// nothing any more. Without it only the child itself does, and only on
-	// Linux. Windows needs none and ignores it.
+	// nothing any more, and on Linux what left the group as well. Without it
+	// only the child itself does, and only on Linux. Windows needs none and
+	// ignores it.
 	Supervisor []string
 }
 
@@ -63,9 +65,13 @@ type Result struct {
 	Cause Cause
 	// ExitCode is the child's own, or 128 plus the number of the signal that
 	// ended it; then Signal is its name (SIGKILL), otherwise empty. It is -1
-	// for a child that never ran.
+	// for a child that never ran. Windows has no signals.
 	ExitCode int
 	Signal   string
+	// Exception is the name of the exception that ended a Windows program
+	// (STATUS_ACCESS_VIOLATION), otherwise empty. On Windows its status is the
+	// exit code; Wine has room for the last byte only and names it in words.
+	Exception string
 	// Tail is the end of standard error, or of standard output where that is
 	// blank: 2 KiB at most, valid UTF-8, control characters made visible.
 	Tail string
@@ -83,6 +89,8 @@ const (
 	// waitDelay bounds the wait for pipes that a process holds which left the
 	// group: what it writes later is lost, the run goes on.
 	waitDelay = time.Second
+	// killDelay is how long a supervisor may take to kill a tree.
+	killDelay = time.Second
 )
 
 // Why a run was stopped, where it was not the caller's context.
@@ -123,9 +131,13 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		err = closeErr
 	}
 	r.Tail = out.tail()
-	if err == nil && r.Cause == Exited && missingLibrary(r.ExitCode, r.Tail) {
+	if err != nil || r.Cause != Exited {
+		return r, err
+	}
+	r.Exception = exception(r.ExitCode, r.Tail)
+	if missingLibrary(r.ExitCode, r.Tail) {
 		r.Cause = StartFailed
-		err = &StartError{Path: c.Path, Kind: ErrLibrary, Err: errors.New(r.Tail)}
+		err = &StartError{Path: c.Path, Kind: ErrLibrary, Err: errors.New(cmp.Or(r.Tail, r.Exception))}
 	}
 	return r, err
 }
@@ -225,17 +237,27 @@ func watch(ctx context.Context, t *tree, grace time.Duration) *watcher {
 		}
 		cause := context.Cause(ctx)
 		if grace > 0 && t.interrupt() {
-			timer := time.NewTimer(grace)
-			defer timer.Stop()
-			select {
-			case <-w.gone:
-			case <-timer.C:
-			}
+			w.within(grace)
 		}
 		t.kill()
+		if !w.within(killDelay) {
+			t.force()
+		}
 		w.cause <- cause
 	}()
 	return w
+}
+
+// within waits for the child to end, d at most, and reports whether it did.
+func (w *watcher) within(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.gone:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // end tells the watcher that the child has ended, waits for it, and returns

@@ -27,6 +27,6 @@ func awaitExit(pid int) bool {
 // missingLibrary reports whether a child ended before its own code began: the
 // loaders of glibc and musl have no other sign than this code and text.
 func missingLibrary(code int, tail string) bool {
-	return code == 127 && (strings.Contains(tail, "error while loading shared libraries") ||
+	return wineMissesLibrary(code, tail) || code == 127 && (strings.Contains(tail, "error while loading shared libraries") ||
 		strings.Contains(tail, "Error loading shared library"))
 }

@@ -12,4 +12,5 @@ func dieWithParent(*syscall.SysProcAttr) {}
 // awaitExit returns false: the end is seen by reaping only.
 func awaitExit(int) bool { return false }
 
-func missingLibrary(int, string) bool { return false }
+// missingLibrary knows Wine only.
+func missingLibrary(code int, tail string) bool { return wineMissesLibrary(code, tail) }

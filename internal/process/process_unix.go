@@ -92,7 +92,19 @@ func (t *tree) start(cmd *exec.Cmd) error {
 // interrupt asks the group to end and reports whether it could.
 func (t *tree) interrupt() bool { return t.signal(unix.SIGTERM) }
 
-func (t *tree) kill() { t.signal(unix.SIGKILL) }
+// kill kills the group or, so that what left it dies as well, has the
+// supervisor do so.
+func (t *tree) kill() {
+	if len(t.prefix) == 0 {
+		t.force()
+		return
+	}
+	t.ours[0].Close()
+	t.signal(unix.SIGCONT) // it may have stopped its own group, the supervisor too
+}
+
+// force kills the group.
+func (t *tree) force() { t.signal(unix.SIGKILL) }
 
 func (t *tree) signal(s syscall.Signal) bool {
 	t.mu.Lock()
@@ -108,12 +120,12 @@ func (t *tree) signal(s syscall.Signal) bool {
 func (t *tree) wait(cmd *exec.Cmd) error {
 	if awaitExit(cmd.Process.Pid) {
 		// Not reaped yet, so that the number of the group is still its own.
-		t.kill()
+		t.force()
 		t.seal()
 		return cmd.Wait()
 	}
 	err := cmd.Wait()
-	t.kill()
+	t.force()
 	t.seal()
 	return err
 }
@@ -195,4 +207,12 @@ func startKind(err error) error {
 		return ErrNotExecutable
 	}
 	return nil
+}
+
+// exception is the name of the exception that ended a program under Wine.
+func exception(code int, tail string) string {
+	if code == 0 {
+		return ""
+	}
+	return wineException(tail)
 }

@@ -131,6 +131,7 @@ func (t *tree) interrupt() bool {
 	return t.pid != 0 && windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(t.pid)) == nil
 }
 
+// kill kills the whole job.
 func (t *tree) kill() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,6 +139,9 @@ func (t *tree) kill() {
 		windows.TerminateJobObject(t.job, killedCode)
 	}
 }
+
+// force has nothing to add to kill.
+func (t *tree) force() {}
 
 // killedCode is the exit code of what we kill: 128 + SIGKILL, as on Unix.
 const killedCode = 137
@@ -162,8 +166,7 @@ func (t *tree) wait(cmd *exec.Cmd) error {
 	return err
 }
 
-// report fills in how the child ended. Windows has no signals: an exception
-// shows as an exit code above 0xC0000000.
+// report fills in how the child ended.
 func (t *tree) report(state *os.ProcessState, r *Result) error {
 	r.ExitCode = state.ExitCode()
 	r.User, r.System = state.UserTime(), state.SystemTime()
@@ -191,8 +194,16 @@ func startKind(err error) error {
 	return nil
 }
 
-// missingLibrary reports whether a child ended before its own code began.
+// missingLibrary reports whether a child ended before its own code began, for
+// want of a library, of a part of one, or of one for its kind of machine.
 func missingLibrary(code int, _ string) bool {
-	return uint32(code) == uint32(windows.STATUS_DLL_NOT_FOUND) ||
-		uint32(code) == uint32(windows.STATUS_ENTRYPOINT_NOT_FOUND)
+	switch windows.NTStatus(uint32(code)) {
+	case windows.STATUS_DLL_NOT_FOUND, windows.STATUS_ENTRYPOINT_NOT_FOUND,
+		windows.STATUS_ORDINAL_NOT_FOUND, windows.STATUS_INVALID_IMAGE_FORMAT:
+		return true
+	}
+	return false
 }
+
+// exception is the name of the exception whose status is the exit code.
+func exception(code int, _ string) string { return exceptionName(uint32(code)) }

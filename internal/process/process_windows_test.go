@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,9 +42,9 @@ func child(role string, args []string) int {
 	}
 	switch role {
 	case "exit":
-		code, _ := strconv.Atoi(args[0])
+		code, _ := strconv.ParseUint(args[0], 10, 32)
 		fmt.Println("bye")
-		return code
+		return int(code)
 	case "cat":
 		io.Copy(os.Stdout, os.Stdin)
 		return 0
@@ -54,6 +55,19 @@ func child(role string, args []string) int {
 				return 3
 			}
 		}
+	case "obedient":
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, os.Interrupt)
+		fmt.Println("ready")
+		<-c
+		return 7
+	case "breakaway": // starts one that would leave the job
+		cmd := exec.Command(exe, "as=exit", "0")
+		cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_BREAKAWAY_FROM_JOB}
+		if err := cmd.Run(); err == nil {
+			return 94
+		}
+		return 0
 	case "hold": // until it is killed
 		fmt.Println(os.Getpid())
 		c := make(chan os.Signal, 1)
@@ -115,6 +129,89 @@ func TestEnding(t *testing.T) {
 		if err != nil || r.Cause != process.Exited || r.ExitCode != code || r.Tail != "bye" {
 			t.Errorf("got %+v, %v, want code %d", r, err, code)
 		}
+	}
+}
+
+// An exception is named, and is no signal.
+func TestException(t *testing.T) {
+	for _, test := range []struct {
+		code      uint32
+		exception string
+		missing   bool
+	}{
+		{0xC0000005, "STATUS_ACCESS_VIOLATION", false},
+		{0xC0000017, "STATUS_NO_MEMORY", false},
+		{0xC00000FD, "STATUS_STACK_OVERFLOW", false},
+		{0xC0001234, "status 0xc0001234", false},
+		{0xC0000135, "STATUS_DLL_NOT_FOUND", true},
+		{0xC000007B, "STATUS_INVALID_IMAGE_FORMAT", true},
+		{0xFFFFFFFF, "", false}, // STOP -1
+		{3, "", false},
+	} {
+		r, err := process.Run(context.Background(), command(t, "as=exit", strconv.FormatUint(uint64(test.code), 10)))
+		if r.ExitCode != int(test.code) || r.Exception != test.exception || r.Signal != "" {
+			t.Errorf("%#x: got %+v, want %q", test.code, r, test.exception)
+		}
+		if errors.Is(err, process.ErrLibrary) != test.missing || (r.Cause == process.StartFailed) != test.missing || (err != nil) != test.missing {
+			t.Errorf("%#x: got %v, %+v", test.code, err, r)
+		}
+	}
+}
+
+func TestNoBreakaway(t *testing.T) {
+	if r, err := process.Run(context.Background(), command(t, "as=breakaway")); err != nil || r.ExitCode != 0 {
+		t.Errorf("a grandchild left the job: %+v, %v", r, err)
+	}
+}
+
+// Where Ctrl-Break can be sent, the child gets it and its grace; where not, as
+// under Wine and without a console, it is killed at once.
+func TestAskedToEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := command(t, "as=obedient")
+	c.Grace = time.Minute
+	c.OnLine = func([]byte) { cancel() }
+	r, err := process.Run(ctx, c)
+	if err != nil || r.Cause != process.Cancelled || r.ExitCode != 7 && r.ExitCode != 137 || r.Wall > c.Grace {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// A child has what it is given and no other handle of ours, even one that may
+// be inherited.
+func TestHandles(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	defer writer.Close()
+	if err := windows.SetHandleInformation(windows.Handle(writer.Fd()), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, reader)
+		ended <- err
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := command(t, "as=hold")
+	c.OnLine = func([]byte) {
+		defer cancel()
+		writer.Close()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("read: %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("the child holds a pipe that it was not given")
+		}
+	}
+	if r, err := process.Run(ctx, c); err != nil || r.Cause != process.Cancelled {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 

@@ -5,6 +5,7 @@ package process_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -70,20 +71,59 @@ func TestSupervisorMissing(t *testing.T) {
 	noChildren(t)
 }
 
-func TestMissingLibrary(t *testing.T) {
+// script is a command that runs a shell script.
+func script(t *testing.T, text string) process.Command {
+	t.Helper()
 	c := command(t, "exit", "0")
 	c.Path = filepath.Join(t.TempDir(), "DAFLOW")
-	script := "#!/bin/sh\necho './DAFLOW: error while loading shared libraries: libgfortran.so.5: cannot open' >&2\nexit 127\n"
-	if err := os.WriteFile(c.Path, []byte(script), 0o755); err != nil {
+	if err := os.WriteFile(c.Path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r, err := process.Run(context.Background(), c)
-	if runtime.GOOS == "linux" {
-		if !errors.Is(err, process.ErrLibrary) || !strings.Contains(err.Error(), "libgfortran.so.5") || r.Cause != process.StartFailed {
-			t.Errorf("got %v, %+v", err, r)
+	return c
+}
+
+func TestMissingLibrary(t *testing.T) {
+	for _, test := range []struct {
+		name, said string
+		code       int
+		everywhere bool
+	}{
+		{"glibc", "./DAFLOW: error while loading shared libraries: libgfortran.so.5: cannot open", 127, false},
+		{"musl", "Error loading shared library libgfortran.so.5: No such file (needed by ./DAFLOW)", 127, false},
+		{"wine", "0024:err:module:import_dll Library libgfortran.so.5.dll (which is needed by L\"Z:DAFLOW.EXE\") not found", 53, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, err := process.Run(context.Background(), script(t, fmt.Sprintf("echo '%s' >&2\nexit %d\n", test.said, test.code)))
+			if test.everywhere || runtime.GOOS == "linux" {
+				if !errors.Is(err, process.ErrLibrary) || !strings.Contains(err.Error(), "libgfortran.so.5") || r.Cause != process.StartFailed {
+					t.Errorf("got %v, %+v", err, r)
+				}
+			} else if err != nil || r.ExitCode != test.code {
+				t.Errorf("got %v, %+v", err, r)
+			}
+		})
+	}
+}
+
+// Wine has room for one byte of a status; what ended the program it says.
+func TestExceptionUnderWine(t *testing.T) {
+	for _, test := range []struct {
+		said string
+		code int
+		want string
+	}{
+		{"wine: Unhandled page fault on write access to 0000000000000000 at address 00000001400019BF (thread 0024), starting debugger...", 5, "STATUS_ACCESS_VIOLATION"},
+		{"wine: Unhandled exception 0xc0000017 in thread 150 at address 000000007B013D7E (thread 0150), starting debugger...", 23, "STATUS_NO_MEMORY"},
+		{"wine: Unhandled exception 0xc0001234 in thread 150 at address 000000007B013D7E (thread 0150), starting debugger...", 52, "status 0xc0001234"},
+		{"wine: Unhandled stack overflow at address 000000007B013D7E (thread 0150), starting debugger...", 253, "STATUS_STACK_OVERFLOW"},
+		{"wine: Unhandled something new at address 000000007B013D7E (thread 0150), starting debugger...", 5, ""},
+		{"wine: Unhandled page fault of another, long over", 0, ""},
+		{"page fault", 5, ""},
+	} {
+		r := run(t, context.Background(), script(t, fmt.Sprintf("echo '%s' >&2\nexit %d\n", test.said, test.code)))
+		if r.Exception != test.want || r.ExitCode != test.code || r.Cause != process.Exited || r.Signal != "" {
+			t.Errorf("%q with %d: got %+v, want %q", test.said, test.code, r, test.want)
 		}
-	} else if err != nil || r.ExitCode != 127 {
-		t.Errorf("got %v, %+v", err, r)
 	}
 }
 

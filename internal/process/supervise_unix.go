@@ -19,17 +19,18 @@ import (
 
 // Descriptors that Run gives its supervisor.
 const (
-	deathFD  = 3 // ends when the runner does
+	deathFD  = 3 // ends when the runner does, or wants the tree dead
 	statusFD = 4 // takes the ending of the child
 )
 
 // Supervise is the body of the supervisor that Command.Supervisor names. It
 // runs argv in the current folder and environment, with the standard streams
 // it has itself. When the child ends, or the process that started the
-// supervisor is gone, it kills its own process group, itself included. It
-// returns, with an exit code, only where it was not started by Run.
+// supervisor is gone or says so, it kills what is left of the child's tree and
+// its own process group, itself included. It returns, with an exit code, only
+// where it was not started by Run.
 //
-// A process that leaves the group is out of its reach.
+// A process that leaves the group is within its reach on Linux only.
 func Supervise(argv []string) int {
 	if len(argv) == 0 || unix.Getpgrp() != os.Getpid() || !isPipe(deathFD) || !isPipe(statusFD) {
 		fmt.Fprintln(os.Stderr, "this command is for the job itself: it watches over an engine")
@@ -42,17 +43,16 @@ func Supervise(argv []string) int {
 	// What the group is asked is for the child to follow. Caught, not ignored:
 	// the child would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	adopt()
 	go func() {
 		io.Copy(io.Discard, os.NewFile(deathFD, "death"))
-		killGroup()
+		killTree()
 	}()
 	end := runSupervised(argv)
-	// Reported before the group is killed; the report is what the runner goes
-	// by, not how the supervisor ends.
-	err := json.NewEncoder(os.NewFile(statusFD, "status")).Encode(end)
-	if err == nil {
-		killGroup()
-	}
+	// Reported before the tree is killed; the report is what the runner goes by,
+	// not how the supervisor ends. Where nobody reads it the runner is gone.
+	_ = json.NewEncoder(os.NewFile(statusFD, "status")).Encode(end)
+	killTree()
 	return 1
 }
 
@@ -61,8 +61,12 @@ func isPipe(fd int) bool {
 	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
 }
 
-// killGroup kills the caller's process group, the caller included.
-func killGroup() { unix.Kill(0, unix.SIGKILL) }
+// killTree kills the caller's descendants and its process group, the caller
+// included.
+func killTree() {
+	killStrays()
+	unix.Kill(0, unix.SIGKILL)
+}
 
 func runSupervised(argv []string) ending {
 	runtime.LockOSThread() // as in Command.run

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -58,29 +59,67 @@ func TestGrandchildDiesByCancel(t *testing.T) { // C11, C12
 	})
 }
 
-// C11: one that left the group cannot be killed; the run ends all the same.
+// C11: what left the group is killed behind a supervisor where the system lets
+// it see such; elsewhere the run ends all the same.
 func TestGrandchildInItsOwnSession(t *testing.T) {
-	life := newLifeline(t)
-	r := run(t, context.Background(), command(t, "parent", life.path, "exit", "session"))
-	if r.Cause != process.Exited || r.ExitCode != 5 {
-		t.Errorf("got %+v, want exit code 5", r)
+	for _, mode := range []string{"exit", "stay"} {
+		t.Run(mode, func(t *testing.T) {
+			both(t, func(t *testing.T, build func(string, ...string) process.Command) {
+				life := newLifeline(t)
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				c := build("parent", life.path, mode, "session")
+				if mode == "stay" {
+					go func() { life.await(t, 2); cancel() }()
+				}
+				r := run(t, ctx, c)
+				if mode == "exit" && (r.Cause != process.Exited || r.ExitCode != 5) || mode == "stay" && r.Cause != process.Cancelled {
+					t.Errorf("got %+v", r)
+				}
+				if len(c.Supervisor) > 0 && runtime.GOOS == "linux" {
+					life.dead(t)
+				} else {
+					life.file.Close() // lets it go
+				}
+				noChildren(t)
+			})
+		})
 	}
-	life.file.Close() // lets it go
-	noChildren(t)
+}
+
+// One that stops its own group stops its supervisor as well, which must kill
+// all the same.
+func TestStoppedGroup(t *testing.T) {
+	both(t, func(t *testing.T, build func(string, ...string) process.Command) {
+		life := newLifeline(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() { life.await(t, 1); cancel() }()
+		if r := run(t, ctx, build("stopper", life.path)); r.Cause != process.Cancelled || r.Signal != "SIGKILL" {
+			t.Errorf("got %+v, want cancelled by SIGKILL", r)
+		}
+		life.dead(t)
+		noChildren(t)
+	})
+}
+
+type killedRunner struct {
+	name      string
+	mode      string
+	role      []string
+	processes int
 }
 
 // C12: when the job is killed and can do nothing any more, its engine dies;
 // behind a supervisor, what the engine started dies too.
 func TestKilledRunner(t *testing.T) {
-	tests := []struct {
-		name      string
-		mode      string
-		role      []string
-		processes int
-	}{
+	tests := []killedRunner{
 		{"direct", "direct", []string{"hold"}, 1},
 		{"supervised", "supervised", []string{"hold"}, 1},
 		{"supervised with a grandchild", "supervised", []string{"parent", "stay"}, 2},
+	}
+	if runtime.GOOS == "linux" {
+		tests = append(tests, killedRunner{"supervised with a grandchild in its own session", "supervised", []string{"parent", "stay", "session"}, 2})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

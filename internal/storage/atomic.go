@@ -12,6 +12,7 @@ import (
 
 	"rsmsjob/internal/filelock"
 	"rsmsjob/internal/reason"
+	"rsmsjob/internal/remove"
 )
 
 const (
@@ -53,7 +54,7 @@ func (f *Folder) create(ctx context.Context, name string) (*pending, error) {
 			return &pending{root: f.root, path: name, temp: temp, file: file, ctx: ctx}, nil
 		}
 		file.Close()
-		removeFile(f.root, temp)
+		remove.At(f.root, temp)
 		if err != nil {
 			return nil, writeFailure(name, err)
 		}
@@ -86,7 +87,7 @@ func (f *Folder) removeLeft(name string) {
 			continue
 		}
 		if locked, _ := filelock.Try(file); locked {
-			removeFile(f.root, left)
+			remove.At(f.root, left)
 		}
 		file.Close()
 	}
@@ -148,7 +149,7 @@ func (p *pending) Abort() {
 		return
 	}
 	p.done = true
-	removeFile(p.root, p.temp) // while its lock is held: nobody else may
+	remove.At(p.root, p.temp) // while its lock is held: nobody else may
 	p.file.Close()
 }
 

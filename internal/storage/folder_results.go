@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"rsmsjob/internal/remove"
 )
 
 // WriteResult begins a result; name may have folders, separated by slashes.
@@ -53,7 +55,7 @@ func (f *Folder) remove(ctx context.Context, file string) error {
 		return notPlain(file, "plain file")
 	}
 	if err == nil {
-		err = retryInUse(ctx, func() error { return removeFile(f.root, file) })
+		err = retryInUse(ctx, func() error { return remove.At(f.root, file) })
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

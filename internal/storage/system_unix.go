@@ -30,6 +30,3 @@ func syncFolder(root *os.Root, dir string) error {
 	}
 	return nil
 }
-
-// removeFile removes a file.
-func removeFile(root *os.Root, name string) error { return root.Remove(name) }

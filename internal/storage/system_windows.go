@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/windows"
 )
@@ -21,16 +20,3 @@ func inUse(err error) bool {
 
 // syncFolder does nothing: Windows has no such call for folders.
 func syncFolder(*os.Root, string) error { return nil }
-
-// removeFile removes a file. Wine 8 does not know the call that os.Root removes
-// with; there it goes by the path, once it is seen that it stays inside.
-func removeFile(root *os.Root, name string) error {
-	err := root.Remove(name)
-	if !errors.Is(err, windows.ERROR_INVALID_FUNCTION) {
-		return err
-	}
-	if _, err := root.Lstat(name); err != nil {
-		return err
-	}
-	return os.Remove(filepath.Join(root.Name(), filepath.FromSlash(name)))
-}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rsmsjob/internal/filelock"
+	"rsmsjob/internal/remove"
 )
 
 const (
@@ -64,7 +65,7 @@ func (f *Folder) Keep() error { return f.unlock() }
 func (f *Folder) Remove() error {
 	var err error
 	for pause := 50 * time.Millisecond; pause < time.Second; pause *= 2 {
-		if err = os.RemoveAll(f.Path); err == nil {
+		if err = remove.All(f.Path); err == nil {
 			return f.unlock()
 		}
 		time.Sleep(pause)
@@ -73,10 +74,10 @@ func (f *Folder) Remove() error {
 }
 
 // unlock closes the lock file before it goes: Windows removes no open file. In
-// between somebody who sweeps may take it away.
+// between somebody who sweeps may take it away, or be about to.
 func (f *Folder) unlock() error {
 	err := f.lock.Close()
-	if gone := os.Remove(f.lock.Name()); gone != nil && !os.IsNotExist(gone) {
+	if gone := os.Remove(f.lock.Name()); gone != nil && !os.IsNotExist(gone) && !inUse(gone) {
 		err = errors.Join(err, gone)
 	}
 	return err
@@ -104,7 +105,7 @@ func Sweep(parent string) []string {
 		}
 		f := &Folder{Path: strings.TrimSuffix(name, lockSuffix), lock: lock}
 		_, missing := os.Stat(f.Path)
-		if err := os.RemoveAll(f.Path); err != nil {
+		if err := remove.All(f.Path); err != nil {
 			lock.Close()
 			continue
 		}
