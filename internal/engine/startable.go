@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"rsmsjob/internal/process"
@@ -17,18 +18,42 @@ import (
 )
 
 // startable finds what can be said against starting a file before it is
-// started. Whether a program is for this machine only the system knows: it may
-// have an emulator for it.
+// started: check says it, and no message is lost over it.
 func startable(path string) error {
 	name := shownName(filepath.Base(path))
 	if _, err := exec.LookPath(path); err != nil {
 		return reason.New(reason.EngineMissing, "%s in EXE_DIR %s may not be executed: give permission (chmod +x), or name a RSMS_ENGINE_RUNNER",
 			name, filepath.Dir(path))
 	}
-	if problem := scriptProblem(head(path)); problem != "" {
+	begin := head(path)
+	problem := scriptProblem(begin)
+	if problem == "" && foreign(begin) && !emulated() {
+		problem = notExecutable(begin)
+	}
+	if problem != "" {
 		return reason.New(reason.EngineMissing, "%s in EXE_DIR %s cannot be started: %s", name, filepath.Dir(path), problem)
 	}
 	return nil
+}
+
+// foreign reports whether what begins so is certainly no program that this
+// machine itself can execute. A 64-bit one also takes programs of 32 bits.
+func foreign(head []byte) bool {
+	if runtime.GOOS != "linux" || bytes.HasPrefix(head, []byte("#!")) {
+		return false
+	}
+	machine := elfMachine(head)
+	if machine == "" {
+		return bytes.HasPrefix(head, []byte("MZ")) || !bytes.ContainsRune(head, 0)
+	}
+	return machine != runtime.GOARCH && !(machine == "386" && runtime.GOARCH == "amd64") && !(machine == "arm" && runtime.GOARCH == "arm64")
+}
+
+// emulated reports whether the system has a program that it starts for others:
+// which ones it would take only it knows.
+func emulated() bool {
+	handlers, err := os.ReadDir("/proc/sys/fs/binfmt_misc")
+	return err == nil && slices.ContainsFunc(handlers, func(e os.DirEntry) bool { return e.Name() != "register" && e.Name() != "status" })
 }
 
 // head is how a file begins, nil where that cannot be read.
