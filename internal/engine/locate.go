@@ -145,6 +145,8 @@ func there(dir string) string {
 		name := shownName(e.Name())
 		if e.IsDir() {
 			name += "/"
+		} else if _, err := os.Stat(filepath.Join(dir, e.Name())); err != nil {
+			name += " (a link that leads nowhere)"
 		}
 		names = append(names, name)
 	}

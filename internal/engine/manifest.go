@@ -113,8 +113,11 @@ func (m *manifest) checkOutputs() {
 				if n != nil {
 					offset = n.items[i].offset
 				}
-				m.tree.add(offset, "steps."+s.name+".outputs", &reason.Fault{Problem: "an output has two steps to make it, " + other + " and " + s.name +
-					"; name it in the one that does", Text: name})
+				problem := "an output has two steps to make it, " + other + " and " + s.name + "; name it in the one that does"
+				if other == s.name {
+					problem = "an output is named twice, in capitals and not; name it once"
+				}
+				m.tree.add(offset, "steps."+s.name+".outputs", &reason.Fault{Problem: problem, Text: name})
 			}
 			maker[lower] = s.name
 		}
