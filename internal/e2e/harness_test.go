@@ -33,7 +33,7 @@ const (
 
 // parallel is how many tests run at the same time: most of them wait for a
 // lease to run out.
-const parallel = 9
+const parallel = 6
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
