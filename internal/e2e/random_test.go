@@ -118,12 +118,12 @@ func (w *world) killedAt(proxy *faultproxy.Proxy, p point) bool {
 	return false
 }
 
-// C22: 24 messages, 8 workers at once again and again, some of them killed: one
+// C22: 50 messages, 16 workers at once again and again, some of them killed: one
 // complete result each, and who finds nothing ends well.
 func TestManyWorkers(t *testing.T) {
 	t.Parallel()
 	want := briefly(t)
-	const messages, workers, doomed = 24, 8, 2
+	const messages, workers, doomed = 50, 16, 4
 	w := newWorld(t, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1000", "RSMS_RETRY_DELAY_SEC=1")
 	names := w.orders("m", 0, messages)
 	chance := rand.New(rand.NewPCG(seed, messages))

@@ -108,7 +108,7 @@ func renewals(w *world) faultproxy.Match {
 func TestWorkOfManyLeases(t *testing.T) {
 	t.Parallel()
 	want := reference(t)
-	for _, leases := range []int{3, 6} {
+	for _, leases := range []int{3, 10} {
 		t.Run(fmt.Sprint(leases), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "RSMS_JOB_TIMEOUT_SEC=300")
