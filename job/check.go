@@ -206,19 +206,21 @@ func named(err error, variable string) error {
 	return &usageError{err, detail}
 }
 
-// namedStore is named for what may be any of the tables and containers.
+// namedStore is named for what may be any of the tables and containers, or
+// several of them.
 func (a *app) namedStore(err error) error {
-	what, c := storage.WhatIsMissing(err), a.config
+	c, missing := a.config, storage.WhatIsMissing(err)
+	var variables []string
 	for _, v := range []struct{ variable, what string }{
 		{"RSMS_RIVERBASIN_BLOB_CONTAINER", "container " + c.BasinContainer}, {"RSMS_RESULTS_BLOB_CONTAINER", "container " + c.ResultsContainer},
 		{"RSMS_SCENARIOS_TABLE", "table " + c.ScenariosTable}, {"RSMS_RUNS_TABLE", "table " + c.RunsTable},
 		{"RSMS_PLUME_BY_TIME_TABLE", "table " + c.PlumeByTimeTable}, {"RSMS_PLUME_BY_MILE_TABLE", "table " + c.PlumeByMileTable},
 	} {
-		if strings.HasSuffix(what, v.what) {
-			return named(err, v.variable)
+		if slices.ContainsFunc(missing, func(what string) bool { return strings.HasSuffix(what, v.what) }) {
+			variables = append(variables, v.variable)
 		}
 	}
-	return named(err, "")
+	return named(err, strings.Join(variables, ", "))
 }
 
 // mayUpdate sees that messages can be renewed, which not every role allows that

@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"sync"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/pipeline"
@@ -98,21 +98,32 @@ func (a *app) canRun(azure *storage.Azure) func(ctx context.Context) (bool, erro
 		if err != nil || len(waiting) == 0 {
 			return false, named(err, "RSMS_WORKER_QUEUE_NAME")
 		}
-		all, ctx := errgroup.WithContext(ctx)
-		all.Go(func() error { return mayUpdate(ctx, queue) })
-		all.Go(func() error { return a.namedStore(azure.Ready(ctx)) })
-		for variable, name := range map[string]string{"RSMS_WORKER_POISON_QUEUE_NAME": a.config.PoisonQueue(), "RSMS_DONE_QUEUE_NAME": a.config.DoneQueueName} {
-			if name != "" {
-				all.Go(func() error {
-					_, err := azure.Queue(name).Length(ctx)
-					if reason.Of(err) == reason.StorageDenied {
-						return nil // who may send there need not be allowed to look
-					}
-					return named(err, variable)
-				})
-			}
+		looks := []func() error{
+			func() error { return mayUpdate(ctx, queue) },
+			func() error { return a.namedStore(azure.Ready(ctx)) },
+			func() error { return isThere(ctx, azure, a.config.PoisonQueue(), "RSMS_WORKER_POISON_QUEUE_NAME") },
+			func() error { return isThere(ctx, azure, a.config.DoneQueueName, "RSMS_DONE_QUEUE_NAME") },
 		}
-		err = all.Wait()
+		wrong := make([]error, len(looks))
+		var all sync.WaitGroup
+		for i, look := range looks {
+			all.Go(func() { wrong[i] = look() })
+		}
+		all.Wait()
+		err = errors.Join(wrong...)
 		return err == nil, err
 	}
+}
+
+// isThere sees that the queue of a setting exists, if it names one. Who may send
+// there need not be allowed to look.
+func isThere(ctx context.Context, azure *storage.Azure, name, variable string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := azure.Queue(name).Length(ctx)
+	if reason.Of(err) == reason.StorageDenied {
+		return nil
+	}
+	return named(err, variable)
 }

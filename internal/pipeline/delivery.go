@@ -112,7 +112,7 @@ func (d *delivery) onRecord(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, over := record.Ending(d.lease.ID())
+	_, over := d.ending(record)
 	return over, nil
 }
 

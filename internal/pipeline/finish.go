@@ -176,8 +176,12 @@ func (j *Job) again(code reason.Code) bool {
 // exhausted is the end of a message that had all its attempts, the last of
 // which ended with err.
 func (j *Job) exhausted(err error) *reason.Error {
-	return &reason.Error{Code: reason.MaxAttempts, Err: err,
+	last := &reason.Error{Code: reason.MaxAttempts, Err: err,
 		Detail: fmt.Sprintf("attempt %d of %d ended with %s: %s", j.Attempt, j.Attempts, reason.Of(err), reason.Detail(err))}
+	if e, ok := err.(*reason.Error); ok {
+		last.Err = e.Err // its detail is said
+	}
+	return last
 }
 
 // fail ends the job with err without a run: the scenario row, where there is
@@ -190,27 +194,21 @@ func (r *run) fail(ctx context.Context, request runs.Request, err error) error {
 	}
 	ctx, cancel := r.closing(ctx)
 	defer cancel()
-	if _, unread := r.Inputs.Scenario(ctx, request.Basin, request.Scenario); untellable(unread) {
-		return err // a run record would stand for nothing
-	} else if reason.Of(unread) == reason.StorageDenied {
-		r.declare(ctx, request, err)
-		return r.unsettled(unread, err)
-	} else if unread != nil {
-		return r.unsettled(unread, err)
+	_, why := r.Inputs.Scenario(ctx, request.Basin, request.Scenario)
+	if why == nil {
+		r.hold, why = runs.Take(ctx, r.Runs, request)
 	}
-	hold, took := runs.Take(ctx, r.Runs, request)
 	switch {
-	case took == nil:
-		r.hold = hold
+	case why == nil:
 		return r.finishWithin(ctx, nil, err, nil)
-	case untellable(took):
-		return err
-	case reason.Of(took) == reason.StorageDenied:
+	case untellable(why):
+		return err // a run record would stand for nothing
+	case reason.Of(why) == reason.StorageDenied:
 		r.declare(ctx, request, err)
-	case reason.Of(took) == reason.Busy && r.Attempts > 0:
-		return took // its owner may still make it
+	case reason.Of(why) == reason.Busy && r.Attempts > 0:
+		return why // its owner may still make it
 	}
-	return r.unsettled(took, err)
+	return r.unsettled(why, err)
 }
 
 // declare says that the job ended with err where row and record cannot both be

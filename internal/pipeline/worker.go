@@ -118,12 +118,11 @@ func (d *delivery) handle(ctx context.Context) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.attempt -= record.Snoozed[d.lease.OriginalID()]
+	// A copy is busy once before it is delivered itself.
+	d.attempt = max(1, d.attempt-record.Snoozed[d.lease.OriginalID()])
 	d.identify()
-	for _, id := range []string{d.lease.ID(), d.lease.OriginalID()} {
-		if end, over := record.Ending(id); over {
-			return nil, d.ended(ctx, end)
-		}
+	if end, over := d.ending(record); over {
+		return nil, d.ended(ctx, end)
 	}
 	if d.attempt > d.Attempts {
 		return d.tooOften(ctx)
@@ -189,21 +188,26 @@ func (d *delivery) readRecord(ctx context.Context) (*runs.Record, error) {
 	return record, err
 }
 
+// ending is what the message came to, as the record says: under the id that it
+// has or, where it was replaced by a copy since, that it had.
+func (d *delivery) ending(record *runs.Record) (end runs.End, over bool) {
+	if end, over = record.Ending(d.lease.ID()); !over {
+		end, over = record.Ending(d.lease.OriginalID())
+	}
+	return end, over
+}
+
 // ended is the answer to a message whose end is on record: the worker that came
 // to it died before the message was gone.
 func (d *delivery) ended(ctx context.Context, end runs.End) error {
 	d.log.Warn("the job came to its end in an earlier delivery, whose worker died", "state", string(end.State), "reason", string(end.Reason))
 	r := d.job.run(d.message, d.jobID)
 	r.sweep()
-	d.done = end.State == runs.Completed
-	untold := r.tell(ctx)
-	if d.done {
-		return untold
+	if end.State != runs.Completed {
+		return &reason.Error{Code: end.Reason, Detail: end.Detail} // whose notice settle sends
 	}
-	if untold != nil {
-		d.log.Error("a done-notice could not be sent; the next run of the scenario will", "error", untold)
-	}
-	return &reason.Error{Code: end.Reason, Detail: end.Detail}
+	d.done = true
+	return r.tell(ctx)
 }
 
 // tooOften ends a message that was delivered more often than it may be: its

@@ -251,6 +251,23 @@ func TestCopyIsTheMessage(t *testing.T) {
 		d.ends(d.next(), reason.Cancelled)
 		d.is("Cancelled cancelled", 0, 0, "M Cancelled")
 	})
+	t.Run("ended before it was copied", func(t *testing.T) {
+		d := newDesk(t)
+		d.order(never, 0)
+		d.queued()
+		d.cancel(time.Now())
+		d.queue.fail = func(op string) error {
+			if op == "Delete" {
+				return reason.New(reason.StorageDenied, "as if it had died")
+			}
+			return nil
+		}
+		d.ends(d.next(), reason.Cancelled)
+		d.queue.fail = nil
+		d.queue.messages[0].ExpiresAt = time.Now().Add(time.Hour)
+		d.ends(d.next(), reason.Cancelled)
+		d.is("Cancelled cancelled", 0, 0, "M Cancelled")
+	})
 	t.Run("cancelled before it was copied", func(t *testing.T) {
 		d := newDesk(t)
 		d.order(time.Hour, 0)

@@ -79,7 +79,8 @@ var ErrToldOnly = errors.New("the scenario row says Queued, the run record does 
 
 // Cancel asks the job that runs in the scenario to stop, else one that waits, and
 // returns the record, or what it would be of a job that waits behind others:
-// the oldest of them that was not asked before. An owner sees it within seconds, a job that waits when it is taken.
+// the oldest of them that was not asked before. An owner sees it within seconds,
+// a job that waits when it is taken.
 // Where the scenario row says Queued and the record knows of no job, whichever
 // comes next is cancelled if it was asked for before now. A record that is over
 // is returned as it is: there is nothing to cancel. storage.ErrNotFound says

@@ -46,10 +46,11 @@ func (r *Request) held() error {
 const takeRounds = 5
 
 // Take makes the caller the owner of the scenario. It returns a reason.Busy
-// error while somebody else is alive on it. The hold ends with ctx at the latest; Finish must be called. Where a
-// user asked to cancel the job before it was taken, the context of the hold
-// has ended already. Notices that are still to be sent are sent first; those
-// that cannot be sent go on waiting in the record.
+// error while somebody else is alive on it. The hold ends with ctx at the
+// latest; Finish must be called. Where a user asked to cancel the job before it
+// was taken, the context of the hold has ended already. Notices that are still
+// to be sent are sent first; those that cannot be sent go on waiting in the
+// record.
 func Take(ctx context.Context, store Store, req Request) (*Hold, error) {
 	if req.Since.IsZero() {
 		req.Since = wall()

@@ -126,13 +126,20 @@ func (m *missing) Unwrap() error { return m.error }
 // exist.
 func Missing(err error) bool { _, ok := errors.AsType[*missing](err); return ok }
 
-// WhatIsMissing names that queue, table or container: its kind and its name at
-// the end of a text. It is "" where err does not say that.
-func WhatIsMissing(err error) string {
-	if m, ok := errors.AsType[*missing](err); ok {
-		return m.what
+// WhatIsMissing names each such queue, table or container of err: its kind and
+// its name at the end of a text.
+func WhatIsMissing(err error) (all []string) {
+	switch e := err.(type) {
+	case *missing:
+		return []string{e.what}
+	case interface{ Unwrap() error }:
+		return WhatIsMissing(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = append(all, WhatIsMissing(one)...)
+		}
 	}
-	return ""
+	return all
 }
 
 // safeCode is an error code of the service, "" for anything else.
