@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"rsmsjob/internal/config"
+	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/storage"
 )
 
@@ -25,10 +27,11 @@ type app struct {
 
 	config   *config.Config
 	log      *slog.Logger
-	ofJob    *slog.Logger // names the queue job whose error is reported; nil where there is none
-	terminal *terminal    // standard error, where it is one
-	runLog   runLog       // what the log says, for the store
-	progress *progress    // of the run
+	ofJob    *slog.Logger   // names the queue job whose error is reported; nil where there is none
+	terminal *terminal      // standard error, where it is one
+	runLog   runLog         // what the log says, for the store
+	progress *progress      // of the run
+	place    pipeline.Place // where jobs run, nil is here
 }
 
 func (a *app) command() *cobra.Command {
@@ -68,10 +71,14 @@ func (a *app) command() *cobra.Command {
 }
 
 // settings adds a flag for every setting but the secrets to a command. The help
-// text names the variable behind each.
-func settings(flags *pflag.FlagSet) {
+// text names the variable behind each. Settings that one command alone reads
+// are flags of that one.
+func settings(flags *pflag.FlagSet, command ...string) {
 	file := "read settings from a .env file or a local.settings.json"
 	for _, v := range config.Variables() {
+		if v.Only != "" && !slices.Contains(command, v.Only) {
+			continue
+		}
 		text := v.Help + " [" + v.Env + "]"
 		if v.Secret {
 			file += "; by file or variable only: " + text

@@ -140,22 +140,36 @@ func (a *app) messageText() ([]byte, error) {
 	return text, nil
 }
 
-// handle runs a message that was given by hand.
+// handle runs a message that was given by hand, or by launch, which holds it
+// meanwhile and has told of its delivery.
 func (a *app) handle(ctx context.Context, s store, m *message.Message) (*pipeline.Answer, error) {
+	held := &message.Delivery{}
+	if a.config.Delivery != "" {
+		var err error
+		if held, err = message.ParseDelivery(a.config.Delivery); err != nil {
+			return nil, usage("RSMS_DELIVERY (--delivery): %w", err)
+		}
+	}
 	name := rand.Text()
 	make, err := a.jobs(s, name)
 	if err != nil {
 		return nil, err
 	}
 	limit := a.config.JobTimeout()
-	if m.Timeout > 0 {
+	if m.Timeout > 0 && a.place == nil {
 		limit = min(limit, m.Timeout)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, pipeline.Overtime(limit))
 	defer cancel()
 	jobID := m.Identity("")
+	log := a.log.With("job_id", jobID, "run", name, "attempt", max(held.Attempt, 1), "riverbasin_id", m.Basin, "scenario_id", m.Scenario)
+	if held.MessageID != "" {
+		log = log.With("message_id", held.MessageID)
+	}
 	defer a.progress.end()
-	answer, err := make(a.log.With("job_id", jobID, "run", name, "attempt", 1, "riverbasin_id", m.Basin, "scenario_id", m.Scenario)).Run(ctx, m, jobID)
+	job := make(log)
+	job.Message, job.Since, job.Attempt, job.Attempts = held.MessageID, held.InsertedAt, held.Attempt, held.Attempts
+	answer, err := job.Run(ctx, m, jobID)
 	a.progress.end()
 	if errors.Is(err, runs.ErrNotTold) && answer != nil {
 		a.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", err)
@@ -178,7 +192,7 @@ func (a *app) jobs(s store, run string) (func(log *slog.Logger) *pipeline.Job, e
 	notify := a.notifier(s)
 	return func(log *slog.Logger) *pipeline.Job {
 		a.progress.log = log
-		job := &pipeline.Job{Inputs: s, Runs: s, Results: s, Engines: func() (*engine.Set, error) { return a.engines(self) },
+		job := &pipeline.Job{Inputs: s, Runs: s, Results: s, Place: a.place, Engines: func() (*engine.Set, error) { return a.engines(self) },
 			EngineEnv: process.MinimalEnv(config.Environment, a.foreignEnv()...), Supervisor: []string{self, superviseName},
 			StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
 			WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: run,

@@ -414,12 +414,18 @@ func jsonIs(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// documented: documented checks that the help just printed names every setting,
-// its flag and its variable.
+// documented: documented [COMMAND] checks that the help just printed names every
+// setting, its flag and its variable; those of the command too, if one is given.
 func documented(ts *testscript.TestScript, args []string) {
-	usageOf(ts, args, 0, 0, "documented")
+	usageOf(ts, args, 0, 1, "documented [COMMAND]")
 	help := ts.ReadFile("stdout")
 	for _, v := range config.Variables() {
+		if v.Only != "" && !slices.Contains(args, v.Only) {
+			if strings.Contains(help, v.Env) {
+				ts.Fatalf("the help names %s, which %s alone reads", v.Env, v.Only)
+			}
+			continue
+		}
 		line := regexp.MustCompile(fmt.Sprintf(`--%s\b.*\[%s\]`, regexp.QuoteMeta(v.Flag), v.Env))
 		if !line.MatchString(help) {
 			ts.Fatalf("the help does not name --%s [%s]", v.Flag, v.Env)

@@ -45,7 +45,7 @@ func (a *app) openAzure() (*storage.Azure, error) {
 	if a.config.Connection != nil {
 		return storage.OpenConnection(a.config.Connection, layout)
 	}
-	credential, err := storage.Identity(a.config.ClientID)
+	credential, err := storage.Identity(storage.IdentityOptions{ClientID: a.config.ClientID})
 	if err != nil {
 		return nil, err
 	}

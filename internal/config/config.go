@@ -21,9 +21,11 @@ type Config struct {
 	AccountName           string  `env:"AZURE_STORAGE_ACCOUNT_NAME" flag:"account" name:"account" help:"storage account, opened with a managed or workload identity"`
 	ClientID              string  `env:"AZURE_CLIENT_ID" flag:"client-id" name:"guid" help:"client id of the user-assigned identity"`
 	EndpointSuffix        string  `env:"RSMS_STORAGE_ENDPOINT_SUFFIX, default=core.windows.net" flag:"endpoint-suffix" name:"host" help:"where the cloud has its storage accounts; US Government: core.usgovcloudapi.net"`
+	PrincipalID           string  `env:"RSMS_IDENTITY_PRINCIPAL_ID" flag:"principal-id" name:"guid,principal id" help:"principal id of the identity; set in a Windows container in Container Instances, whose identity endpoint wants it"`
 	RequireIdentity       bool    `env:"RSMS_REQUIRE_IDENTITY" flag:"require-identity" help:"refuse a connection string, but for the emulator on this machine"`
 	StoreDir              string  `env:"RSMS_STORE_DIR" flag:"store" help:"folder store instead of Azure Storage"`
 	Message               string  `env:"RSMS_MESSAGE" flag:"message" help:"the message itself: JSON, @file, or - for standard input"`
+	Delivery              string  `env:"RSMS_DELIVERY" flag:"delivery" help:"what launch says about the delivery of the message that it holds; nobody else sets it"`
 	QueueName             string  `env:"RSMS_WORKER_QUEUE_NAME, default=rsms-jobs" flag:"queue" name:"queue,56" help:"queue of the messages"`
 	PoisonQueueName       string  `env:"RSMS_WORKER_POISON_QUEUE_NAME" flag:"poison-queue" name:"queue" help:"queue of the messages that were put aside; empty = the queue with -poison behind it"`
 	DoneQueueName         string  `env:"RSMS_DONE_QUEUE_NAME" flag:"done-queue" name:"queue" help:"queue of the notices, one per finished job; empty = none"`
@@ -51,6 +53,16 @@ type Config struct {
 	PublishConcurrency    int     `env:"RSMS_PUBLISH_CONCURRENCY, default=16" flag:"publish-concurrency" range:"1,256" help:"parallel table transactions"`
 	ExitZero              bool    `env:"RSMS_EXIT_ZERO" flag:"exit-zero" help:"turn exit codes 10 to 15 and 143 into 0"`
 	ExitOnFailure         bool    `env:"RSMS_EXIT_ON_FAILURE" flag:"exit-on-failure" help:"exit with 11 also where a message of the queue was moved to the poison queue"`
+	LaunchSubscription    string  `env:"RSMS_ACI_SUBSCRIPTION_ID" only:"launch" flag:"aci-subscription" name:"guid,subscription id" help:"subscription of the container groups"`
+	LaunchGroup           string  `env:"RSMS_ACI_RESOURCE_GROUP" only:"launch" flag:"aci-resource-group" name:"resource group" help:"resource group that the container groups are made in"`
+	LaunchLocation        string  `env:"RSMS_ACI_LOCATION" only:"launch" flag:"aci-location" name:"region" help:"region of the container groups, such as eastus2"`
+	LaunchImage           string  `env:"RSMS_ACI_IMAGE" only:"launch" flag:"aci-image" name:"image" help:"Windows image of this program with its engines, host/name:tag"`
+	LaunchCPU             float64 `env:"RSMS_ACI_CPU, default=2" only:"launch" flag:"aci-cpu" range:"1,32" help:"processors of a container group"`
+	LaunchMemoryGB        float64 `env:"RSMS_ACI_MEMORY_GB, default=4" only:"launch" flag:"aci-memory" range:"1,256" help:"memory of a container group in GB"`
+	LaunchIdentity        string  `env:"RSMS_ACI_IDENTITY_ID" only:"launch" flag:"aci-identity" name:"identity" help:"resource id of the user-assigned identity of a container group: it pulls the image and opens the account"`
+	LaunchClientID        string  `env:"RSMS_ACI_IDENTITY_CLIENT_ID" only:"launch" flag:"aci-client-id" name:"guid" help:"client id of that identity"`
+	LaunchPrincipalID     string  `env:"RSMS_ACI_IDENTITY_PRINCIPAL_ID" only:"launch" flag:"aci-principal-id" name:"guid,principal id" help:"principal id of that identity"`
+	ARMEndpoint           string  `env:"RSMS_ARM_ENDPOINT, default=https://management.azure.com" only:"launch" flag:"arm-endpoint" name:"https" help:"Azure Resource Manager of the cloud; US Government: https://management.usgovcloudapi.net"`
 	LogLevel              string  `env:"LOG_LEVEL, default=info" flag:"log-level" oneof:"debug info warn error" help:"lowest level that is logged"`
 	LogFormat             string  `env:"LOG_FORMAT, default=auto" flag:"log-format" oneof:"auto text json" help:"auto = coloured text on a terminal, JSON lines otherwise"`
 
@@ -106,6 +118,7 @@ type Variable struct {
 	Flag    string // "" for a secret
 	Default string
 	Help    string
+	Only    string // the one command that reads it, "" for all
 	Bool    bool
 	Secret  bool
 }
@@ -118,7 +131,7 @@ func Variables() []Variable {
 		if def == "$DEFAULT_GRACE" {
 			def = defaultGrace()
 		}
-		list = append(list, Variable{Env: name, Flag: f.Tag.Get("flag"), Default: def, Help: f.Tag.Get("help"),
+		list = append(list, Variable{Env: name, Flag: f.Tag.Get("flag"), Default: def, Help: f.Tag.Get("help"), Only: f.Tag.Get("only"),
 			Bool: f.Type.Kind() == reflect.Bool, Secret: f.Type == reflect.TypeFor[Secret]()})
 	}
 	return list

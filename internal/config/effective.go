@@ -18,12 +18,12 @@ type Setting struct {
 type Settings []Setting
 
 // Settings returns every setting but the message, which is not ours to show, in
-// the order of Config.
+// the order of Config; those of launch only where they are given.
 func (c *Config) Settings() Settings {
 	var list Settings
 	v := reflect.ValueOf(c).Elem()
 	for name, f := range settings() {
-		if name == messageText {
+		if name == messageText || f.Tag.Get("only") != "" && c.LaunchImage == "" {
 			continue
 		}
 		value := v.FieldByIndex(f.Index).Interface()

@@ -17,6 +17,9 @@ type Need struct {
 	// Run is what the command run needs: a store where a message is given by
 	// hand, a queue otherwise.
 	Run bool
+	// Launch is what the command launch needs: an account of Azure Storage, and
+	// all that a container group is made of.
+	Launch bool
 }
 
 // Names of variables that depend on each other.
@@ -26,11 +29,13 @@ const (
 	clientID         = "AZURE_CLIENT_ID"
 	storeDir         = "RSMS_STORE_DIR"
 	messageText      = "RSMS_MESSAGE"
+	delivery         = "RSMS_DELIVERY"
 	queueName        = "RSMS_WORKER_QUEUE_NAME"
 	poisonQueueName  = "RSMS_WORKER_POISON_QUEUE_NAME"
 	doneQueueName    = "RSMS_DONE_QUEUE_NAME"
 	jobTimeout       = "RSMS_JOB_TIMEOUT_SEC"
 	replicaTimeout   = "RSMS_REPLICA_TIMEOUT_SEC"
+	launchImage      = "RSMS_ACI_IMAGE"
 )
 
 // review gathers what is wrong with the settings.
@@ -67,6 +72,13 @@ func (r *review) together(need Need) {
 	if need.Run {
 		need = r.run()
 	}
+	if need.Launch {
+		need.Queue = true
+		r.launch()
+	}
+	if r.given(delivery) && !r.given(messageText) {
+		r.add(messageText, "is not set, but %s tells of its delivery", full(delivery))
+	}
 	if need.Message && !r.given(messageText) {
 		r.add(messageText, "is not set: the message to run is needed")
 	}
@@ -96,6 +108,18 @@ func (r *review) run() Need {
 		return Need{}
 	}
 	return Need{Queue: true}
+}
+
+// launch sees that everything is set that has no default and only launch reads.
+func (r *review) launch() {
+	for name, f := range settings() {
+		if f.Tag.Get("only") == "launch" && !strings.Contains(f.Tag.Get("env"), "default=") && !r.given(name) {
+			r.add(name, "is not set: launch needs it, %s", f.Tag.Get("help"))
+		}
+	}
+	if c := r.config.Connection; c != nil && !c.Loopback() {
+		r.add(connectionString, "is set: a container group would have to be given it, so launch wants an identity: unset it and set %s", full(accountName))
+	}
 }
 
 // queue sees that there is an account, and that it is the store.

@@ -17,6 +17,10 @@ func TestNeed(t *testing.T) {
 		both      = "AZURE_STORAGE_CONNECTION_STRING and AZURE_STORAGE_ACCOUNT_NAME (--account) are both set: "
 		noClient  = "AZURE_CLIENT_ID (--client-id) is not set: "
 	)
+	const guid = "0a1b2c3d-0000-4000-8000-123456789abc"
+	launched := []string{"RSMS_ACI_SUBSCRIPTION_ID", guid, "RSMS_ACI_RESOURCE_GROUP", "rsms", "RSMS_ACI_LOCATION", "eastus2",
+		launchImage, "r.azurecr.io/rsms-job-windows:1", "RSMS_ACI_IDENTITY_CLIENT_ID", guid, "RSMS_ACI_IDENTITY_PRINCIPAL_ID", guid, "RSMS_ACI_IDENTITY_ID",
+		"/subscriptions/" + guid + "/resourceGroups/rsms/providers/Microsoft.ManagedIdentity/userAssignedIdentities/rsms-windows"}
 	hosted := []string{"IDENTITY_ENDPOINT", "http://localhost:42356/msi/token", "CONTAINER_APP_JOB_NAME", "rsms"}
 	for _, tt := range []struct {
 		name string
@@ -49,6 +53,7 @@ func TestNeed(t *testing.T) {
 
 		{"run: folder and message", Need{Run: true}, []string{storeDir, "d", messageText, "{}"}, nil},
 		{"run: account and message", Need{Run: true}, []string{accountName, "ohio", messageText, "{}"}, nil},
+		{"run: a delivery of nothing", Need{Run: true}, []string{accountName, "ohio", delivery, "{}"}, []string{"RSMS_MESSAGE (--message) is not set, but RSMS_DELIVERY"}},
 		{"run: queue", Need{Run: true}, []string{accountName, "ohio"}, nil},
 		{"run: message alone", Need{Run: true}, []string{messageText, "{}"}, []string{noAccount + "a store is needed"}},
 		{"run: folder alone", Need{Run: true}, []string{storeDir, "d"}, []string{"RSMS_MESSAGE (--message) is not set: RSMS_STORE_DIR (--store) names a folder"}},
@@ -62,6 +67,17 @@ func TestNeed(t *testing.T) {
 		{"C40 hosted with a key", Need{Queue: true}, slices.Concat(hosted, []string{connectionString, cloud}), nil},
 		{"C40 another host", Need{Queue: true}, []string{hosted[0], hosted[1], accountName, "ohio"}, nil},
 		{"C40 no identity", Need{Queue: true}, []string{hosted[2], hosted[3], accountName, "ohio"}, nil},
+
+		{"launch", Need{Launch: true}, slices.Concat(launched, []string{accountName, "ohio"}), nil},
+		{"launch: emulator", Need{Launch: true}, slices.Concat(launched, []string{connectionString, emulated}), nil},
+		{"launch: a key", Need{Launch: true}, slices.Concat(launched, []string{connectionString, cloud}),
+			[]string{"AZURE_STORAGE_CONNECTION_STRING is set: a container group would have to be given it"}},
+		{"launch: folder", Need{Launch: true}, slices.Concat(launched, []string{storeDir, "d"}), []string{"RSMS_STORE_DIR (--store) is set"}},
+		{"launch: nothing", Need{Launch: true}, nil, []string{"RSMS_ACI_SUBSCRIPTION_ID (--aci-subscription) is not set: launch needs it, ",
+			"RSMS_ACI_RESOURCE_GROUP (--aci-resource-group) is not set", "RSMS_ACI_LOCATION (--aci-location) is not set", "RSMS_ACI_IMAGE (--aci-image) is not set",
+			"RSMS_ACI_IDENTITY_ID (--aci-identity) is not set", "RSMS_ACI_IDENTITY_CLIENT_ID (--aci-client-id) is not set",
+			"RSMS_ACI_IDENTITY_PRINCIPAL_ID (--aci-principal-id) is not set", noAccount}},
+		{"launch: a bad image", Need{Launch: true}, slices.Concat(launched, []string{launchImage, "rsms-job:latest", accountName, "ohio"}), []string{"RSMS_ACI_IMAGE (--aci-image) must be"}},
 
 		{"identity required", Need{Queue: true}, []string{"RSMS_REQUIRE_IDENTITY", "true", connectionString, cloud},
 			[]string{"AZURE_STORAGE_CONNECTION_STRING is set, which RSMS_REQUIRE_IDENTITY=true allows for this machine only"}},

@@ -76,12 +76,19 @@ func TestSettings(t *testing.T) {
 	}
 	var names []string
 	for _, v := range Variables() {
-		if v.Env != messageText {
+		if v.Env != messageText && v.Only == "" {
 			names = append(names, v.Env)
 		}
 	}
 	if got := c.Settings(); !slices.EqualFunc(got, names, func(s Setting, name string) bool { return s.Name == name }) {
 		t.Errorf("%v, want %v", got, names)
+	}
+	c, err = Load(Need{}, source(launchImage, "r.azurecr.io/rsms-job-windows:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(c.Settings()), len(Variables())-1; got != want {
+		t.Errorf("%d settings of a launcher, want %d", got, want)
 	}
 	if strings.Contains(string(text), "canary") {
 		t.Error("the message is shown")

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -77,16 +79,18 @@ const (
 	lower  = "abcdefghijklmnopqrstuvwxyz"
 	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	digits = "0123456789"
+
+	letters = lower + upper
 )
 
 // noName says what is wrong with a name of Azure. kind may be followed by the
-// greatest length, where it is not the one of Azure.
+// greatest length, where it is not the one of Azure, or by what a guid is.
 func noName(kind, value string) string {
-	kind, most, _ := strings.Cut(kind, ",")
-	if most == "" {
-		most = "63"
+	kind, more, _ := strings.Cut(kind, ",")
+	long := 63
+	if n, err := strconv.Atoi(more); err == nil {
+		long = n
 	}
-	long, _ := strconv.Atoi(most)
 	switch kind {
 	case "queue", "container":
 		if !consists(value, 3, long, lower+digits+"-") || strings.HasPrefix(value, "-") || strings.HasSuffix(value, "-") || strings.Contains(value, "--") {
@@ -105,7 +109,27 @@ func noName(kind, value string) string {
 		}
 	case "guid":
 		if len(value) != 36 || strings.Contains(value, "x") || strings.Map(guidShape, value) != "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" {
-			return "must be a client id, 32 hexadecimal digits in five groups; the name or resource id of the identity will not do"
+			return "must be a " + cmp.Or(more, "client id") + ", 32 hexadecimal digits in five groups; a name or resource id will not do"
+		}
+	case "resource group":
+		if !consists(value, 1, 90, letters+digits+"-_.()") || strings.HasSuffix(value, ".") {
+			return "must be the name of a resource group, 1 to 90 letters, digits and -_.(), no dot last"
+		}
+	case "region":
+		if !consists(value, 1, 60, lower+digits) {
+			return "must be the short name of a region, such as eastus2"
+		}
+	case "image":
+		if host, name, _ := strings.Cut(value, "/"); !consists(value, 1, 400, letters+digits+"-_./:@") || host == "" || name == "" || !tagged(name) {
+			return "must be an image with its tag or digest, such as myregistry.azurecr.io/rsms-job-windows:1.0"
+		}
+	case "identity":
+		if !consists(value, 1, 500, letters+digits+"-_./()") || !identityID(value) {
+			return "must be the resource id of a user-assigned identity, /subscriptions/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/…"
+		}
+	case "https":
+		if u, err := url.Parse(value); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+			return "must be the address of a host, such as https://management.azure.com"
 		}
 	case "host":
 		if !consists(value, 1, 200, lower+digits+"-.") || strings.Trim(value, "-.") != value {
@@ -113,6 +137,23 @@ func noName(kind, value string) string {
 		}
 	}
 	return ""
+}
+
+// tagged reports whether a name of an image says which one: latest is another
+// one tomorrow.
+func tagged(name string) bool {
+	if _, digest, ok := strings.Cut(name, "@"); ok {
+		return strings.HasPrefix(digest, "sha256:")
+	}
+	_, tag, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
+	return tag != "" && tag != "latest"
+}
+
+// identityID reports whether a resource id is one of a user-assigned identity.
+func identityID(id string) bool {
+	parts := strings.Split(strings.ToLower(id), "/")
+	return len(parts) == 9 && parts[1] == "subscriptions" && parts[3] == "resourcegroups" &&
+		parts[6] == "microsoft.managedidentity" && parts[7] == "userassignedidentities" && parts[8] != ""
 }
 
 // guidShape maps every hexadecimal digit to x.
@@ -123,7 +164,7 @@ func guidShape(r rune) rune {
 	return r
 }
 
-// consists reports whether s has low to high bytes, all of them of letters.
-func consists(s string, low, high int, letters string) bool {
-	return len(s) >= low && len(s) <= high && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(letters, r) })
+// consists reports whether s has low to high bytes, all of them allowed.
+func consists(s string, low, high int, allowed string) bool {
+	return len(s) >= low && len(s) <= high && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(allowed, r) })
 }

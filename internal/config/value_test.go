@@ -7,6 +7,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
+	const armID = "/subscriptions/0a1b2c3d-0000-4000-8000-123456789abc/resourceGroups/rsms/providers/Microsoft.ManagedIdentity/userAssignedIdentities/rsms-run"
 	long := func(n int) string { return strings.Repeat("a", n) }
 	for _, tt := range []struct {
 		name      string
@@ -24,6 +25,19 @@ func TestNames(t *testing.T) {
 		{"AZURE_STORAGE_ACCOUNT_NAME", []string{"abc", "1a2", long(24)}, []string{"ab", long(25), "Ohio", "o-hio", "ohio.blob.core.windows.net", "https://ohio"}},
 		{"AZURE_CLIENT_ID", []string{"0a1b2c3d-0000-4000-8000-123456789abc", "0A1B2C3D-0000-4000-8000-123456789ABC"},
 			[]string{"rsms-identity", "0a1b2c3d00004000800012345678abcd", "xa1b2c3d-0000-4000-8000-123456789abc", "0a1b2c3d-0000-4000-8000-123456789ab\u00df"}},
+		{"RSMS_IDENTITY_PRINCIPAL_ID", []string{"0a1b2c3d-0000-4000-8000-123456789abc"}, []string{"rsms-identity"}},
+		{"RSMS_ACI_SUBSCRIPTION_ID", []string{"0a1b2c3d-0000-4000-8000-123456789abc"}, []string{"Production"}},
+		{"RSMS_ACI_RESOURCE_GROUP", []string{"rsms", "Rsms_(1).a-b"}, []string{"rsms.", "a/b", long(91), "a b"}},
+		{"RSMS_ACI_LOCATION", []string{"eastus2"}, []string{"East US 2", "east-us"}},
+		{"RSMS_ACI_IMAGE", []string{"r.azurecr.io/rsms-job-windows:1.0", "r.azurecr.io:443/a/b:c", "r.azurecr.io/a@sha256:" + long(64)},
+			[]string{"r.azurecr.io/rsms-job", "r.azurecr.io/rsms-job:latest", "rsms-job:1", "https://r.azurecr.io/", "r.azurecr.io/a b:1", "r.azurecr.io:443/a"}},
+		{"RSMS_ACI_CPU", []string{"1", "2.5", "32"}, []string{"0", "0.9", "33"}},
+		{"RSMS_ACI_MEMORY_GB", []string{"1", "256"}, []string{"0.5", "257"}},
+		{"RSMS_ACI_IDENTITY_ID", []string{armID}, []string{"rsms-run", strings.TrimSuffix(armID, "rsms-run"), armID + "/x", strings.Replace(armID, "ManagedIdentity", "Storage", 1)}},
+		{"RSMS_ACI_IDENTITY_CLIENT_ID", []string{"0a1b2c3d-0000-4000-8000-123456789abc"}, []string{armID}},
+		{"RSMS_ACI_IDENTITY_PRINCIPAL_ID", []string{"0a1b2c3d-0000-4000-8000-123456789abc"}, []string{armID}},
+		{"RSMS_ARM_ENDPOINT", []string{"https://management.usgovcloudapi.net", "https://127.0.0.1:8443/"},
+			[]string{"http://management.azure.com", "management.azure.com", "https://", "https://u:p@management.azure.com", "https://management.azure.com/subscriptions", "https://management.azure.com?x=1"}},
 		{"RSMS_STORAGE_ENDPOINT_SUFFIX", []string{"core.usgovcloudapi.net", "core.chinacloudapi.cn"}, []string{".core.windows.net", "https://core.windows.net", "core/", long(201)}},
 	} {
 		for _, value := range tt.good {

@@ -29,6 +29,7 @@ func (d *delivery) end(ctx context.Context, err error) error {
 	defer cancel()
 	code := reason.Of(err)
 	_, unsettled := errors.AsType[*Unsettled](err)
+	unplaced, notPlaced := errors.AsType[*NotPlaced](err)
 	switch {
 	case err == nil:
 		d.complete(ctx)
@@ -39,11 +40,13 @@ func (d *delivery) end(ctx context.Context, err error) error {
 		return err
 	case unsettled:
 		return d.release(ctx, err, d.RetryDelay(d.attempt))
+	case notPlaced:
+		return d.snooze(ctx, err, max(unplaced.After, d.RetryDelay(1)))
 	case code == reason.LeaseLost, code == reason.Internal:
 		d.lease.Abandon()
 		return err
 	case code == reason.Busy:
-		return d.snooze(ctx, err)
+		return d.snooze(ctx, err, d.RetryDelay(1))
 	case code == reason.Cancelled:
 		if untold := d.settle(ctx, err); untold != nil {
 			return d.stay(ctx, untold)
@@ -70,13 +73,13 @@ func (d *delivery) complete(ctx context.Context) {
 	d.log.Info("message deleted")
 }
 
-// snooze hands a message back whose scenario somebody else runs. That is no
-// attempt: the record keeps count of it.
-func (d *delivery) snooze(ctx context.Context, err error) error {
+// snooze hands a message back whose scenario somebody else runs, or whose Place
+// had no room. That is no attempt: the record keeps count of it.
+func (d *delivery) snooze(ctx context.Context, err error, delay time.Duration) error {
 	if counted := runs.Snooze(ctx, d.job.Runs, d.message.Basin, d.message.Scenario, d.lease.ID()); counted != nil {
-		d.log.Warn("that the scenario was busy is not on record; it counts as an attempt", "error", counted)
+		d.log.Warn("that the message had to wait is not on record; it counts as an attempt", "error", counted)
 	}
-	return d.release(ctx, err, d.RetryDelay(1))
+	return d.release(ctx, err, delay)
 }
 
 // release hands the message back, hidden for a while, and returns err.
@@ -194,7 +197,7 @@ func (d *delivery) stay(ctx context.Context, err error) error {
 		d.lease.Abandon()
 		return err
 	case reason.Busy:
-		return d.snooze(ctx, err)
+		return d.snooze(ctx, err, d.RetryDelay(1))
 	}
 	return d.release(ctx, err, d.RetryDelay(d.attempt))
 }

@@ -156,9 +156,10 @@ func (j *Job) outcome(err error) runs.Outcome {
 	case reason.TimedOut:
 		o.State = runs.TimedOut
 	}
+	_, notPlaced := errors.AsType[*NotPlaced](err)
 	switch {
 	case !o.Reason.Transient() || j.Attempts == 0:
-	case j.again(o.Reason):
+	case notPlaced || j.again(o.Reason):
 		o.State = runs.Queued
 	default:
 		o.Detail = j.exhausted(err).Detail

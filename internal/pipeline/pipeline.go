@@ -44,6 +44,9 @@ type Job struct {
 	Runs    runs.Store
 	Results Results
 
+	// Place is where the job runs; nil is this process.
+	Place Place
+
 	// Engines finds the set of engines.
 	Engines     func() (*engine.Set, error)
 	EngineEnv   []string
@@ -70,6 +73,8 @@ type Job struct {
 	// Attempt is which delivery of the message this is, and Attempts how many it
 	// may have; both are 0 for a run by hand, which nobody tries again.
 	Attempt, Attempts int
+	// Dead is an owner of the scenario that is known to have ended, "" for none.
+	Dead string
 	// Notify sends a done-notice; nil sends none.
 	Notify func(ctx context.Context, text string) error
 
@@ -99,6 +104,9 @@ type Answer struct {
 func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answer, error) {
 	r := j.run(m, jobID)
 	r.sweep() // also where there is nothing else to do
+	if r.Place != nil {
+		return r.away(ctx, m)
+	}
 	return r.take(ctx, m)
 }
 
@@ -108,7 +116,7 @@ func (j *Job) run(m *message.Message, jobID string) *run {
 
 // request asks for the scenario in the name of this run.
 func (r *run) request(m *message.Message) runs.Request {
-	return runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: r.ids.JobID, Message: r.Message, Owner: r.Owner, Lease: r.Lease,
+	return runs.Request{Basin: m.Basin, Scenario: m.Scenario, JobID: r.ids.JobID, Message: r.Message, Owner: r.Owner, Dead: r.Dead, Lease: r.Lease,
 		Metadata: metadata(m), Held: r.Held, Commit: r.Commit, Since: r.Since, Notify: r.Notify, Log: r.Log}
 }
 

@@ -128,7 +128,7 @@ func (d *delivery) handle(ctx context.Context) (*Answer, error) {
 		return d.tooOften(ctx)
 	}
 	limit := d.JobTimeout
-	if m.Timeout > 0 {
+	if m.Timeout > 0 && d.job.Place == nil { // a Place takes its time to begin
 		limit = min(limit, m.Timeout)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, Overtime(limit))
@@ -203,6 +203,9 @@ func (d *delivery) ended(ctx context.Context, end runs.End) error {
 	d.log.Warn("the job came to its end in an earlier delivery, whose worker died", "state", string(end.State), "reason", string(end.Reason))
 	r := d.job.run(d.message, d.jobID)
 	r.sweep()
+	if err := r.vacate(ctx, d.message); err != nil {
+		return err
+	}
 	if end.State != runs.Completed {
 		return &reason.Error{Code: end.Reason, Detail: end.Detail} // whose notice settle sends
 	}
@@ -220,6 +223,9 @@ func (d *delivery) tooOften(ctx context.Context) (*Answer, error) {
 	}
 	r := d.job.run(d.message, d.jobID)
 	r.sweep()
+	if err := r.vacate(ctx, d.message); err != nil {
+		return nil, err
+	}
 	marker, unknown := r.made(ctx)
 	switch {
 	case unknown != nil && reason.Of(unknown).Transient():

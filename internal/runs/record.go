@@ -187,6 +187,13 @@ func cancels(wishes map[string]time.Time, req *Request) (whose string, yes bool)
 	return "", asked && req.Since.Before(at)
 }
 
+// Asked reports whether a user wants the job of req to stop that nobody has taken
+// yet, or that is running.
+func (r *Record) Asked(req *Request) bool {
+	_, yes := cancels(r.wishes(), req)
+	return yes
+}
+
 // snooze counts that the message found the scenario busy. Where there are too
 // many, the message that waited least often is forgotten.
 func (r *Record) snooze(messageID string) {

@@ -17,6 +17,7 @@ type Request struct {
 	RunKey          string        // "" for a job that ends without a run
 	Message         string        // id of its queue message, "" for none
 	Owner           string        // unique per process
+	Dead            string        // an owner that is known to have ended without saying so, "" for none
 	Lease           time.Duration // how long a silent owner is believed to live
 	Engine          string
 	Metadata        string // see Record
@@ -74,7 +75,7 @@ func take(ctx context.Context, store Store, req Request) (*Hold, error) {
 		return nil, err
 	}
 	now := wall()
-	if old.Live(now) && old.Owner != req.Owner {
+	if old.Live(now) && old.Owner != req.Owner && (req.Dead == "" || old.Owner != req.Dead) {
 		return nil, busy(req.Basin, req.Scenario)
 	}
 	h := &Hold{store: store, req: req, etag: etag, record: next(old, &req, now)}

@@ -365,3 +365,51 @@ func TestTakeHearsAnEarlierCancel(t *testing.T) {
 		})
 	}
 }
+
+// Who is known to have ended is no live owner, whatever its lease says.
+func TestTakeFromTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		if err := mustTake(t, store, request("container")).Finish(t.Context(), Outcome{}); err == nil { // it only stops to renew
+			t.Fatal("a run ended in no state")
+		}
+		req := request("launcher")
+		for _, dead := range []string{"", "another"} {
+			req.Dead = dead
+			if _, err := Take(t.Context(), store, req); reason.Of(err) != reason.Busy {
+				t.Errorf("dead is %q: %v", dead, err)
+			}
+		}
+		req.Dead = "container"
+		mustFinish(t, mustTake(t, store, req), Outcome{State: Failed, Reason: reason.EngineFailed})
+	})
+}
+
+// A wish to stop a job is seen before the job is taken, and while it runs.
+func TestAsked(t *testing.T) {
+	now := time.Now()
+	mine, later := request("a"), request("a")
+	mine.Since, later.Since, later.JobID = now.Add(-time.Minute), now.Add(time.Minute), "another"
+	at := now
+	for _, tt := range []struct {
+		name   string
+		record Record
+		mine   bool
+	}{
+		{"nothing", Record{}, false},
+		{"waits", Record{JobID: "j", State: Queued, CancelRequested: true, CancelAt: &at}, true},
+		{"runs", Record{JobID: "j", State: Running, CancelRequested: true, CancelAt: &at}, true},
+		{"runs, not asked", Record{JobID: "j", State: Running}, false},
+		{"is over", Record{JobID: "j", State: Failed, CancelRequested: true, CancelAt: &at}, false},
+		{"another runs", Record{JobID: "k", State: Running, CancelRequested: true, CancelAt: &at}, false},
+		{"behind another", Record{JobID: "k", State: Running, Cancels: map[string]time.Time{"j": at}}, true},
+		{"whoever comes", Record{Cancels: map[string]time.Time{"": at}}, true},
+	} {
+		if got := tt.record.Asked(&mine); got != tt.mine {
+			t.Errorf("%s: %t, want %t", tt.name, got, tt.mine)
+		}
+		if tt.record.Asked(&later) {
+			t.Errorf("%s: a later job is asked", tt.name)
+		}
+	}
+}
