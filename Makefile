@@ -6,7 +6,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 IMAGE_SETTINGS = VERSION='$(VERSION)' COMMIT='$(COMMIT)' LDFLAGS='$(LDFLAGS)' IMAGE='$(IMAGE)' BASE='$(BASE)' BUILD_FLAGS='$(BUILD_FLAGS)'
 
-.PHONY: help build demo up down test lint bench fuzz clean image image-windows image-wine
+.PHONY: help build demo up down test lint bench sim fuzz clean image image-windows image-wine
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -42,6 +42,9 @@ bench: ## speed and memory: ratios and cost per cell
 	scripts/emulator.sh install
 	go test -run '^$$' -bench . -benchmem ./internal/...
 	scripts/bench.sh
+
+sim: ## simulate the scale rule: what a burst of messages takes and costs
+	go run ./scripts/sim
 
 fuzz: ## fuzz every parser for 20 s
 	scripts/fuzz.sh 20s
