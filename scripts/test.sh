@@ -22,6 +22,12 @@ scripts/emulator.sh install
 mapfile -t packages < <(go list ./... | grep -v '/internal/e2e$')
 go test ${race:+"$race"} "${packages[@]}"
 go test ${race:+"$race"} ./internal/e2e
+# The checks of bicep/ have a parser in C.
+if [ -n "$race" ]; then
+	go test -C scripts/bicep -count 1 ./...
+else
+	echo 'no C compiler: bicep/ is not checked' >&2
+fi
 GOOS=windows go build -o /dev/null ./job
 GOOS=windows go test -exec /bin/true -run '^$' ./... >/dev/null
 
