@@ -69,8 +69,8 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
 // results. A prefix of a rule starts with the container and knows no wildcard,
 // so none says "run" without naming every basin and scenario; index tags would
 // need a role that may write tags, which Storage Blob Data Contributor may not.
-// What can tell them apart is the kind of blob: results are block blobs, so a
-// rule for append blobs never touches one. It removes what is written as such.
+// What tells them apart is the kind of blob: the program writes run logs as append
+// blobs, and all else as block blobs.
 resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01-01' = {
   parent: account
   name: 'default'

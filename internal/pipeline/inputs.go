@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"rsmsjob/internal/daflow"
 	"rsmsjob/internal/engine"
@@ -175,8 +176,8 @@ func (j *Job) plan(in *inputs) (*engine.Plan, []string, error) {
 }
 
 // whole reports whether the published result is whole and of this run key:
-// result.json can be read, every blob it names has the size and hash it says, and
-// the plume tables have as many rows.
+// result.json can be read, every blob it names has the size and hash it says, but
+// that what tells of the run may be gone, and the plume tables have as many rows.
 func (j *Job) whole(ctx context.Context, ids plume.IDs, key string) (bool, error) {
 	m, err := j.marker(ctx, ids)
 	switch {
@@ -215,7 +216,7 @@ func (j *Job) whole(ctx context.Context, ids plume.IDs, key string) (bool, error
 func (j *Job) unchanged(ctx context.Context, ids plume.IDs, b publish.BlobInfo) (bool, error) {
 	r, err := j.Results.ReadResult(ctx, ids.Basin, ids.Scenario, b.Name)
 	if errors.Is(err, storage.ErrNotFound) {
-		return false, nil
+		return strings.HasPrefix(b.Name, storage.RunPrefix), nil
 	}
 	if err != nil {
 		return false, err

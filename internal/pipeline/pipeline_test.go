@@ -380,6 +380,21 @@ func TestDamagedResultIsMadeAgain(t *testing.T) {
 	}
 }
 
+// What tells of the run is removed after a while; the result is whole without it.
+func TestResultWithoutItsRun(t *testing.T) {
+	dir := writeChannel(t)
+	j := jobOn(t, dir)
+	mustRun(t, j, messageOf("channel", "s1", false))
+	runs := filepath.Join(dir, "rsms-results/channel/s1/run")
+	files := tree(t, runs)
+	if err := os.RemoveAll(runs); err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	if answer := mustRun(t, j, messageOf("channel", "s1", false)); !answer.Current {
+		t.Error("it was made again")
+	}
+}
+
 // A worker that was killed behind its result.json left a whole result: the next
 // one records that and computes nothing.
 func TestKilledBehindItsMarker(t *testing.T) {

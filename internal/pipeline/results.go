@@ -12,6 +12,7 @@ import (
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/river"
+	"rsmsjob/internal/storage"
 )
 
 // results are what a first pass over the engine outputs found: all but the
@@ -137,7 +138,7 @@ func (r *results) result(ctx context.Context, ids plume.IDs, plan *engine.Plan, 
 			publish.JSON("edge_timeseries.json", plume.EdgeDocument{IDs: ids, ToleranceMgL: r.tolerance, Series: r.edges.Series()}),
 			publish.JSON("mass_balance.json", plume.BalanceDocument{IDs: ids, Balance: r.balance}),
 			publish.JSON("intakes.json", plume.IntakeDocument{IDs: ids, Intakes: r.intakes}),
-			{Name: "run/" + ids.JobID + "/.job_id", Write: func(w io.Writer) error {
+			{Name: storage.RunPrefix + ids.JobID + "/.job_id", Write: func(w io.Writer) error {
 				_, err := io.WriteString(w, ids.JobID)
 				return err
 			}},
@@ -167,7 +168,7 @@ func params(ids plume.IDs, in *inputs, plan *engine.Plan, set *engine.Set, warni
 	for _, b := range plan.Header.Branches {
 		p.DispersionFactor = append(p.DispersionFactor, b.DQQ)
 	}
-	return publish.JSON("run/"+ids.JobID+"/params.json", p)
+	return publish.JSON(storage.RunPrefix+ids.JobID+"/params.json", p)
 }
 
 // maxLog is how much of an engine log is published, in bytes: its end, where the
@@ -180,7 +181,7 @@ func engineLogs(dir, jobID string, set *engine.Set) []publish.Blob {
 	var blobs []publish.Blob
 	for _, step := range set.Steps {
 		for _, name := range []string{step.Name + ".stdout", step.Name + ".stderr"} {
-			blobs = append(blobs, publish.Blob{Name: "run/" + jobID + "/" + name, Write: func(w io.Writer) error {
+			blobs = append(blobs, publish.Blob{Name: storage.RunPrefix + jobID + "/" + name, Write: func(w io.Writer) error {
 				f, err := os.OpenInRoot(dir, name) // a foreign engine may have put a link there
 				if os.IsNotExist(err) {
 					return nil

@@ -306,7 +306,7 @@ func (p *publisher) removeOthers(keep []Blob) error {
 		return err
 	}
 	for _, name := range names {
-		if name == MarkerName || strings.HasPrefix(name, "run/") || slices.ContainsFunc(keep, func(b Blob) bool { return b.Name == name }) {
+		if name == MarkerName || strings.HasPrefix(name, storage.RunPrefix) || slices.ContainsFunc(keep, func(b Blob) bool { return b.Name == name }) {
 			continue
 		}
 		if err := p.guard(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -30,6 +31,7 @@ const readTries = 9
 // object is one blob of the account.
 type object struct {
 	client *blockblob.Client
+	ofRun  *appendblob.Client // nil where the name does not begin with RunPrefix
 	name   string
 	what   string // for errors
 }
@@ -45,7 +47,11 @@ func (a *Azure) result(ctx context.Context, basin, scenario, name string) (objec
 	if err := checkIDs(basin, scenario); err != nil {
 		return object{}, err
 	}
-	return newObject(ctx, a.results, a.layout.Results, basin+"/"+scenario, name)
+	o, err := newObject(ctx, a.results, a.layout.Results, basin+"/"+scenario, name)
+	if err == nil && strings.HasPrefix(name, RunPrefix) {
+		o.ofRun = a.results.NewAppendBlobClient(o.name)
+	}
+	return o, err
 }
 
 func newObject(ctx context.Context, in *container.Client, containerName, folder, name string) (object, error) {
@@ -180,8 +186,12 @@ func (o object) open(ctx context.Context) (r *blobReader, size int64, err error)
 	return &blobReader{ctx: ctx, what: o.what, body: body}, value(answer.ContentLength), nil
 }
 
-// put writes the blob in one step, with the patience of ctx.
+// put writes the blob, one of a run by and by and any other in one step, with the
+// patience of ctx.
 func (o object) put(ctx context.Context, data []byte) error {
+	if o.ofRun != nil {
+		return azureFailure(ctx, "write", o.what, o.appendAll(ctx, data))
+	}
 	kind := contentType(o.name)
 	_, err := o.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)),
 		&blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &kind}})

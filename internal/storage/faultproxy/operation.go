@@ -42,6 +42,7 @@ const (
 	BlobPut             Operation = "BlobPut" // in one piece
 	BlobPutBlock        Operation = "BlobPutBlock"
 	BlobCommit          Operation = "BlobCommit" // of blocks
+	BlobAppend          Operation = "BlobAppend"
 	BlobGet             Operation = "BlobGet"
 	BlobProperties      Operation = "BlobProperties"
 	BlobDelete          Operation = "BlobDelete"
@@ -115,6 +116,6 @@ func blobOperations(path string) map[string]Operation {
 		return map[string]Operation{"PUT container": ContainerCreate, "DELETE container": ContainerDrop,
 			"GET container": ContainerProperties, "HEAD container": ContainerProperties, "GET container list": BlobList}
 	}
-	return map[string]Operation{"PUT": BlobPut, "PUT block": BlobPutBlock, "PUT blocklist": BlobCommit,
+	return map[string]Operation{"PUT": BlobPut, "PUT block": BlobPutBlock, "PUT blocklist": BlobCommit, "PUT appendblock": BlobAppend,
 		"GET": BlobGet, "HEAD": BlobProperties, "DELETE": BlobDelete}
 }

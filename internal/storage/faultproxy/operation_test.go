@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
@@ -98,6 +99,11 @@ func TestBlobOperations(t *testing.T) {
 		r, err := client.DownloadStream(ctx, name, blob, nil)
 		check(err)
 		check(r.Body.Close())
+		log := container.NewAppendBlobClient("ohio/42/log")
+		_, err = log.Create(ctx, nil)
+		check(err)
+		_, err = log.AppendBlock(ctx, streaming.NopCloser(strings.NewReader("line")), nil)
+		check(err)
 		_, err = client.NewListBlobsFlatPager(name, nil).NextPage(ctx)
 		check(err)
 		_, err = client.DeleteBlob(ctx, name, blob, nil)
@@ -107,7 +113,7 @@ func TestBlobOperations(t *testing.T) {
 	})
 	want := []faultproxy.Operation{faultproxy.ContainerCreate, faultproxy.ContainerList, faultproxy.ContainerProperties, faultproxy.BlobPut,
 		faultproxy.BlobPutBlock, faultproxy.BlobPutBlock, faultproxy.BlobCommit, faultproxy.BlobProperties, faultproxy.BlobGet,
-		faultproxy.BlobList, faultproxy.BlobDelete, faultproxy.ContainerDrop}
+		faultproxy.BlobPut, faultproxy.BlobAppend, faultproxy.BlobList, faultproxy.BlobDelete, faultproxy.ContainerDrop}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("operations (-want +got):\n%s", d)
 	}
