@@ -26,4 +26,4 @@ if ! command -v shellcheck >/dev/null; then
 	echo 'shellcheck is missing: apt-get install shellcheck' >&2
 	exit 1
 fi
-git ls-files -co --exclude-standard '*.sh' '.ci/run' | xargs shellcheck
+git ls-files -co --exclude-standard '*.sh' '.ci/run' | xargs shellcheck -x -P SCRIPTDIR

@@ -8,6 +8,7 @@ require (
 	github.com/moby/buildkit v0.31.1
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
+	gopkg.in/yaml.v3 v3.0.1
 )
 
 require (
