@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"rsmsjob/internal/config"
+	"rsmsjob/internal/launch"
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/storage"
 )
@@ -32,6 +33,7 @@ type app struct {
 	runLog   runLog         // what the log says, for the store
 	progress *progress      // of the run
 	place    pipeline.Place // where jobs run, nil is here
+	groups   *launch.Groups // nil for any other command than launch
 }
 
 func (a *app) command() *cobra.Command {
@@ -54,7 +56,7 @@ func (a *app) command() *cobra.Command {
 	})
 	root.Flags().AddFlagSet(run.Flags())
 	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(), superviseCommand(),
-		a.enqueueCommand(), a.statusCommand(), a.cancelCommand(), a.poisonCommand(), a.checkCommand(), a.initCommand())
+		a.enqueueCommand(), a.statusCommand(), a.cancelCommand(), a.poisonCommand(), a.checkCommand(), a.initCommand(), a.launchCommand())
 	for _, c := range append(root.Commands(), root) {
 		if c.Args == nil {
 			c.Args = cobra.NoArgs

@@ -133,6 +133,7 @@ func (a *app) checks(ctx context.Context, s store) []checked {
 	} else {
 		l.add("folder", func() (string, error) { return a.config.StoreDir, mayWriteFolder(a.config.StoreDir) })
 	}
+	a.checkGroups(ctx, l)
 	l.add("engines", a.checkEngines)
 	l.add("disk", a.checkDisk)
 	if ok {

@@ -101,6 +101,7 @@ func (a *app) canRun(azure *storage.Azure) func(ctx context.Context) (bool, erro
 		looks := []func() error{
 			func() error { return mayUpdate(ctx, queue) },
 			func() error { return a.namedStore(azure.Ready(ctx)) },
+			func() error { return a.groupsReady(ctx) },
 			func() error { return isThere(ctx, azure, a.config.PoisonQueue(), "RSMS_WORKER_POISON_QUEUE_NAME") },
 			func() error { return isThere(ctx, azure, a.config.DoneQueueName, "RSMS_DONE_QUEUE_NAME") },
 		}

@@ -44,6 +44,11 @@ func (a *app) run(c *cobra.Command) error {
 	if err := a.configure(c, config.Need{Run: true}); err != nil {
 		return err
 	}
+	return a.runHere(c)
+}
+
+// runHere runs the message that the settings give, or one from the queue.
+func (a *app) runHere(c *cobra.Command) error {
 	if a.config.Message == "" {
 		a.logStart("queue")
 		return a.runQueue(c)
@@ -72,6 +77,9 @@ func (a *app) runByHand(c *cobra.Command) error {
 		return a.probe(c.Context(), a.log.With("job_id", id, "run", rand.Text(), "attempt", 1), s, m, id)
 	}
 	if err := a.answers(c.Context(), s); err != nil {
+		return err
+	}
+	if err := a.patience().Start(c.Context(), a.groupsReady); err != nil {
 		return err
 	}
 	answer, err := a.handle(c.Context(), s, m)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"rsmsjob/internal/config"
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/runs"
 	"rsmsjob/internal/storage"
@@ -45,11 +48,19 @@ func (a *app) openAzure() (*storage.Azure, error) {
 	if a.config.Connection != nil {
 		return storage.OpenConnection(a.config.Connection, layout)
 	}
-	credential, err := storage.Identity(storage.IdentityOptions{ClientID: a.config.ClientID})
+	credential, err := a.identity()
 	if err != nil {
 		return nil, err
 	}
 	return storage.OpenIdentity(a.config.AccountName, a.config.EndpointSuffix, credential, layout)
+}
+
+// identity is who this program is.
+func (a *app) identity() (azcore.TokenCredential, error) {
+	endpoint, _ := config.Environment("IDENTITY_ENDPOINT")
+	header, _ := config.Environment("IDENTITY_HEADER")
+	return storage.Identity(storage.IdentityOptions{ClientID: a.config.ClientID, PrincipalID: a.config.PrincipalID,
+		Endpoint: endpoint, Header: config.Secret(header)})
 }
 
 // notifier sends done-notices; nil where none are wanted.

@@ -88,18 +88,18 @@ func (c *Config) Grace() time.Duration { return seconds(c.GraceSeconds) }
 // StepTimeout is the limit of one engine process.
 func (c *Config) StepTimeout() time.Duration { return seconds(c.StepSeconds) }
 
-// maxRetryDelay is short, because a scale rule that counts hidden messages
+// MaxRetryDelay is short, because a scale rule that counts hidden messages
 // starts an idle process at every poll while one waits (C26).
-const maxRetryDelay = 300 * time.Second
+const MaxRetryDelay = 300 * time.Second
 
 // RetryDelay is how long a message stays hidden after its attempt, 1 for the
 // first, has failed.
 func (c *Config) RetryDelay(attempt int) time.Duration {
 	d := seconds(c.RetryDelaySeconds)
-	for ; attempt > 1 && d > 0 && d < maxRetryDelay; attempt-- {
+	for ; attempt > 1 && d > 0 && d < MaxRetryDelay; attempt-- {
 		d *= 2
 	}
-	return min(d, maxRetryDelay)
+	return min(d, MaxRetryDelay)
 }
 
 // PoisonQueue is the queue of the messages that were put aside.

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"testing"
 
 	"rsmsjob/internal/config"
@@ -23,20 +24,25 @@ import (
 )
 
 // Account is the account of the emulator, Suffix where the programs look for
-// it, and ClientID the only identity that the endpoint knows.
+// it, and ClientID and PrincipalID the only identity that the endpoint knows.
 const (
-	Account  = "devstoreaccount1"
-	Suffix   = "core.windows.net"
-	ClientID = "11111111-2222-3333-4444-555555555555"
+	Account     = "devstoreaccount1"
+	Suffix      = "core.windows.net"
+	ClientID    = "11111111-2222-3333-4444-555555555555"
+	PrincipalID = "66666666-7777-8888-9999-000000000000"
 )
+
+// storageAudience is who the emulator takes tokens for.
+const storageAudience = "https://storage.azure.com"
 
 // Server is the account with its endpoint and network. Any number of
 // goroutines may use it.
 type Server struct {
 	endpoint
 	network
-	environment []string
+	environment []string // of every program
 	connection  string
+	tokens      string          // address of the endpoint
 	certificate tls.Certificate // that of the emulator
 }
 
@@ -57,7 +63,6 @@ func Start(tb testing.TB) *Server {
 		tb.Fatalf("the connection string %v", err)
 	}
 	s := &Server{network: network{routes: map[string]string{}}}
-	s.endpoint.audience = "https://storage.azure.com"
 	if s.certificate, err = tls.LoadX509KeyPair(files.certificate, files.key); err != nil {
 		tb.Fatal(err)
 	}
@@ -75,15 +80,28 @@ func Start(tb testing.TB) *Server {
 		s.lead(host(service.name)+":443", target.Host)
 		s.connection += ";" + service.part + "=" + plain(tb, target, roots) + target.Path
 	}
-	s.environment = []string{"AZURE_STORAGE_ACCOUNT_NAME=" + Account, "AZURE_CLIENT_ID=" + ClientID,
-		"IDENTITY_ENDPOINT=" + tokens.URL + "/msi/token", "IDENTITY_HEADER=" + secret,
+	s.tokens = tokens.URL
+	s.environment = []string{"AZURE_STORAGE_ACCOUNT_NAME=" + Account, "IDENTITY_HEADER=" + secret,
 		"HTTPS_PROXY=" + proxy.URL, "HTTP_PROXY=" + proxy.URL, "NO_PROXY=localhost", "SSL_CERT_FILE=" + files.roots}
 	return s
 }
 
 // Environment is what the program needs to find the account and its identity.
 // It names no secret of the account.
-func (s *Server) Environment() []string { return append([]string(nil), s.environment...) }
+func (s *Server) Environment() []string {
+	return append(slices.Clone(s.environment), "AZURE_CLIENT_ID="+ClientID, "IDENTITY_ENDPOINT="+s.tokens+appServicePath)
+}
+
+// ContainerEnvironment is the same for a program in a Windows container group
+// of Container Instances, whose identity has another protocol.
+func (s *Server) ContainerEnvironment() []string {
+	return append(slices.Clone(s.environment), "RSMS_IDENTITY_PRINCIPAL_ID="+PrincipalID,
+		"IDENTITY_ENDPOINT="+s.tokens+containerPath+"?"+containerQuery)
+}
+
+// Certificate is for another service over TLS on 127.0.0.1 that the programs
+// are to trust.
+func (s *Server) Certificate() tls.Certificate { return s.certificate }
 
 // Connection is a connection string of the same account, over plain HTTP, for
 // the test itself; it works whatever the identity does.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rsmsjob/internal/config"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
 	"rsmsjob/internal/storage/azurite"
@@ -55,7 +56,8 @@ type attempt struct {
 
 // program receives, lists and queries until it can, or it is denied.
 func program(task task) error {
-	credential, err := storage.Identity(os.Getenv("AZURE_CLIENT_ID"))
+	credential, err := storage.Identity(storage.IdentityOptions{ClientID: os.Getenv("AZURE_CLIENT_ID"), PrincipalID: os.Getenv("RSMS_IDENTITY_PRINCIPAL_ID"),
+		Endpoint: os.Getenv("IDENTITY_ENDPOINT"), Header: config.Secret(os.Getenv("IDENTITY_HEADER"))})
 	if err != nil {
 		return err
 	}
