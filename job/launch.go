@@ -53,7 +53,7 @@ func (a *app) openGroups() (*launch.Groups, error) {
 	c := a.config
 	groups, err := launch.Open(launch.Options{Credential: credential, Endpoint: c.ARMEndpoint, Subscription: c.LaunchSubscription,
 		ResourceGroup: c.LaunchGroup, Location: c.LaunchLocation, Image: c.LaunchImage, CPU: c.LaunchCPU, MemoryGB: c.LaunchMemoryGB,
-		IdentityID: c.LaunchIdentity, Grace: c.Grace() / 2, Env: a.containerEnv(), Log: a.log})
+		IdentityID: c.LaunchIdentity, Grace: c.Grace() / 2, Poll: c.LaunchPoll(), Env: a.containerEnv(), Log: a.log})
 	if err != nil {
 		return nil, &usageError{err: err}
 	}

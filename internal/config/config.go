@@ -62,6 +62,7 @@ type Config struct {
 	LaunchIdentity        string  `env:"RSMS_ACI_IDENTITY_ID" only:"launch" flag:"aci-identity" name:"identity" help:"resource id of the user-assigned identity of a container group: it pulls the image and opens the account"`
 	LaunchClientID        string  `env:"RSMS_ACI_IDENTITY_CLIENT_ID" only:"launch" flag:"aci-client-id" name:"guid" help:"client id of that identity"`
 	LaunchPrincipalID     string  `env:"RSMS_ACI_IDENTITY_PRINCIPAL_ID" only:"launch" flag:"aci-principal-id" name:"guid,principal id" help:"principal id of that identity"`
+	LaunchPollSeconds     int     `env:"RSMS_ACI_POLL_SEC, default=10" only:"launch" flag:"aci-poll" range:"1,60" help:"seconds between two looks at a container group; a subscription has 25 a second for all that works in it"`
 	ARMEndpoint           string  `env:"RSMS_ARM_ENDPOINT, default=https://management.azure.com" only:"launch" flag:"arm-endpoint" name:"https" help:"Azure Resource Manager of the cloud; US Government: https://management.usgovcloudapi.net"`
 	LogLevel              string  `env:"LOG_LEVEL, default=info" flag:"log-level" oneof:"debug info warn error" help:"lowest level that is logged"`
 	LogFormat             string  `env:"LOG_FORMAT, default=auto" flag:"log-format" oneof:"auto text json" help:"auto = coloured text on a terminal, JSON lines otherwise"`
@@ -84,6 +85,9 @@ func (c *Config) JobTimeout() time.Duration { return seconds(c.JobTimeoutSeconds
 
 // Grace is all the time there is between a stop signal and the end.
 func (c *Config) Grace() time.Duration { return seconds(c.GraceSeconds) }
+
+// LaunchPoll is how often a container group is looked at.
+func (c *Config) LaunchPoll() time.Duration { return seconds(c.LaunchPollSeconds) }
 
 // StepTimeout is the limit of one engine process.
 func (c *Config) StepTimeout() time.Duration { return seconds(c.StepSeconds) }
