@@ -38,7 +38,7 @@ func newHarbour(t *testing.T, identity *identitytest.Server, settings ...string)
 	h.arm.Pull, h.arm.Removal = 20*time.Millisecond, 20*time.Millisecond
 	const guid = "0a1b2c3d-0000-4000-8000-123456789abc"
 	h.world = newWorld(t, append(append(identity.Environment(), "AZURE_STORAGE_ACCOUNT_NAME=", "RSMS_ARM_ENDPOINT="+h.arm.Serve(t, identity.Certificate()),
-		"RSMS_ACI_SUBSCRIPTION_ID="+guid, "RSMS_ACI_RESOURCE_GROUP=rsms", "RSMS_ACI_LOCATION=eastus2", "RSMS_ACI_IMAGE=r.azurecr.io/rsms-job-windows:1",
+		"RSMS_ACI_SUBSCRIPTION_ID="+armtest.Subscription, "RSMS_ACI_RESOURCE_GROUP="+armtest.ResourceGroup, "RSMS_ACI_LOCATION=eastus2", "RSMS_ACI_IMAGE=r.azurecr.io/rsms-job-windows:1",
 		"RSMS_ACI_IDENTITY_ID=/subscriptions/"+guid+"/resourceGroups/rsms/providers/Microsoft.ManagedIdentity/userAssignedIdentities/rsms-group",
 		"RSMS_ACI_IDENTITY_CLIENT_ID="+guid, "RSMS_ACI_IDENTITY_PRINCIPAL_ID="+guid, "RSMS_ACI_POLL_SEC=1", longLease), settings...)...)
 	h.scenario("s1", nil)
@@ -154,7 +154,6 @@ func TestLaunch(t *testing.T) {
 		h.send(order("s1"))
 		h.launches(0)
 		h.failed(reason.InvalidScenario)
-		h.told("s1", "Failed", 1, 1)
 		h.left(1)
 	})
 	t.Run("fails again and again", func(t *testing.T) {
@@ -168,7 +167,6 @@ func TestLaunch(t *testing.T) {
 		h.comesBack()
 		h.launches(0)
 		h.failed(reason.MaxAttempts)
-		h.told("s1", "Failed", 1, 1)
 		h.left(2)
 	})
 	// C17: the container is killed with all in it, and cannot say so.
