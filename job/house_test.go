@@ -42,13 +42,14 @@ var house = []string{
 	"internal/daflow",
 	"internal/fortran",
 	"internal/plume",
+	"internal/plausible",
 	"internal/river",
 	"internal/message",
 	"internal/reason",
 }
 
 // pure rooms see no file, no clock, no environment and no network.
-var pure = []string{"internal/scalesim", "internal/bltm", "internal/daflow", "internal/fortran", "internal/plume", "internal/river", "internal/message", "internal/reason"}
+var pure = []string{"internal/scalesim", "internal/bltm", "internal/daflow", "internal/fortran", "internal/plume", "internal/plausible", "internal/river", "internal/message", "internal/reason"}
 
 // outside are what pure rooms must not import.
 var outside = []string{"os", "os/exec", "net", "net/http", "path/filepath", "syscall", "os/signal", "log", "log/slog"}
