@@ -27,7 +27,7 @@ type document struct {
 
 func answerDocument(a *pipeline.Answer) document {
 	d := document{Current: a.Current, Result: a.Marker, Intakes: a.Intakes, Warnings: a.Warnings, WorkDir: a.WorkDir}
-	if !a.Current {
+	if !a.Current && a.Marker != nil {
 		d.Balance = &a.Balance
 	}
 	return d
@@ -39,6 +39,10 @@ func (a *app) printAnswer(m *message.Message, answer *pipeline.Answer) error {
 	if answer.Current {
 		_, err := fmt.Fprintf(a.stdout, "%s %s: the result is current, nothing was done (run key %.12s); "+
 			"\"force\": true in the message runs it again\nresult: %s in the store\n", m.Basin, m.Scenario, answer.Marker.RunKey, where)
+		return err
+	}
+	if answer.Marker == nil {
+		_, err := fmt.Fprintf(a.stdout, "%s %s: completed, and its result is no longer in the store\n", m.Basin, m.Scenario)
 		return err
 	}
 	fmt.Fprintf(a.stdout, "%s %s: completed\n\n", m.Basin, m.Scenario)

@@ -63,7 +63,8 @@ func (a *app) openGroups() (*launch.Groups, error) {
 // passed are the settings that a container has from who launched it. What the
 // image brings along, its engines and folders, is not among them.
 var passed = []string{
-	"AZURE_STORAGE_ACCOUNT_NAME", "RSMS_STORAGE_ENDPOINT_SUFFIX", "RSMS_REQUIRE_IDENTITY", "RSMS_DONE_QUEUE_NAME",
+	"AZURE_STORAGE_ACCOUNT_NAME", "RSMS_STORAGE_ENDPOINT_SUFFIX", "RSMS_REQUIRE_IDENTITY",
+	"RSMS_WORKER_QUEUE_NAME", "RSMS_WORKER_POISON_QUEUE_NAME", "RSMS_DONE_QUEUE_NAME", // the first two are not used, but must differ
 	"RSMS_WORKER_VISIBILITY_TIMEOUT_SEC", "RSMS_JOB_TIMEOUT_SEC", "RSMS_ENGINE_STEP_TIMEOUT_SEC", "RSMS_RIVERBASIN_BLOB_CONTAINER",
 	"RSMS_RESULTS_BLOB_CONTAINER", "RSMS_SCENARIOS_TABLE", "RSMS_RUNS_TABLE", "RSMS_PLUME_BY_TIME_TABLE", "RSMS_PLUME_BY_MILE_TABLE",
 	"RSMS_CONCENTRATION_TOLERANCE", "RSMS_PUBLISH_CONCURRENCY", "LOG_LEVEL",
@@ -113,7 +114,8 @@ func (p *groupsPlace) job(e *pipeline.Errand) launch.Job {
 		account = c.Account
 	}
 	j := launch.Job{Name: launch.GroupName(account, p.config.RunsTable, e.Basin, e.Scenario, e.JobID),
-		Env:  []launch.Variable{{Name: "RSMS_MESSAGE", Value: e.Message}},
+		// What a message says besides its own fields is for nobody else's eyes.
+		Env:  []launch.Variable{{Name: "RSMS_MESSAGE", Value: e.Message, Secret: true}},
 		Tags: map[string]string{"rsms-riverbasin": e.Basin, "rsms-scenario": e.Scenario, "rsms-job": e.JobID}}
 	if e.Delivery != nil {
 		j.Env = append(j.Env, launch.Variable{Name: "RSMS_DELIVERY", Value: e.Delivery.Encode()})
@@ -137,11 +139,11 @@ func (p *groupsPlace) Run(ctx context.Context, e *pipeline.Errand) (pipeline.Dep
 
 func (p *groupsPlace) Running(ctx context.Context, e *pipeline.Errand) (bool, error) {
 	runs, err := p.groups.Running(ctx, p.job(e).Name)
-	return runs, notPlaced(err)
+	return runs, notSeen(ctx, err)
 }
 
 func (p *groupsPlace) Remove(ctx context.Context, e *pipeline.Errand) error {
-	return p.groups.Remove(ctx, p.job(e).Name)
+	return notSeen(ctx, p.groups.Remove(ctx, p.job(e).Name))
 }
 
 // notPlaced turns the error of a group that could not be made into one of a job
@@ -155,7 +157,20 @@ func notPlaced(err error) error {
 	if _, not := errors.AsType[*launch.NotStarted](err); !full && !not || reason.Of(err) == reason.InvalidMessage {
 		return err
 	}
-	return &pipeline.NotPlaced{Err: &reason.Error{Code: reason.StorageUnavailable, Detail: reason.Detail(err), Err: err}, After: min(after, config.MaxRetryDelay)}
+	return keepsAttempt(err, min(after, config.MaxRetryDelay))
+}
+
+// notSeen does the same for a group that could not be looked at, which says
+// nothing about the job.
+func notSeen(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return keepsAttempt(err, 0)
+}
+
+func keepsAttempt(err error, after time.Duration) error {
+	return &pipeline.NotPlaced{Err: &reason.Error{Code: reason.StorageUnavailable, Detail: reason.Detail(err), Err: err}, After: after}
 }
 
 // groupsReady sees that container groups can be looked at.

@@ -98,8 +98,13 @@ func (r *review) together(need Need) {
 	r.distinct("table", "RSMS_SCENARIOS_TABLE", "RSMS_RUNS_TABLE", "RSMS_PLUME_BY_TIME_TABLE", "RSMS_PLUME_BY_MILE_TABLE")
 }
 
-// run is what the command run needs with these settings.
+// run is what the command run needs with these settings. Who has settings for
+// launch means that: run would compute with other engines than those of the image,
+// so a platform that loses the arguments of the program is found out (C34).
 func (r *review) run() Need {
+	if r.given(launchImage) {
+		r.add(launchImage, "is set, which run does not read: start the program with the argument launch, or unset it")
+	}
 	if r.given(messageText) {
 		return Need{Store: true}
 	}

@@ -68,6 +68,7 @@ func TestNeed(t *testing.T) {
 		{"C40 another host", Need{Queue: true}, []string{hosted[0], hosted[1], accountName, "ohio"}, nil},
 		{"C40 no identity", Need{Queue: true}, []string{hosted[2], hosted[3], accountName, "ohio"}, nil},
 
+		{"C34 run with settings for launch", Need{Run: true}, slices.Concat(launched, []string{accountName, "ohio"}), []string{"RSMS_ACI_IMAGE (--aci-image) is set, which run does not read"}},
 		{"launch", Need{Launch: true}, slices.Concat(launched, []string{accountName, "ohio"}), nil},
 		{"launch: emulator", Need{Launch: true}, slices.Concat(launched, []string{connectionString, emulated}), nil},
 		{"launch: a key", Need{Launch: true}, slices.Concat(launched, []string{connectionString, cloud}),

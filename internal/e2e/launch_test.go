@@ -29,6 +29,7 @@ type harbour struct {
 	mu   sync.Mutex
 	more []string // settings of the image
 	now  *os.Process
+	exit int // what a container that is killed exits with instead
 }
 
 func newHarbour(t *testing.T, identity *identitytest.Server, settings ...string) *harbour {
@@ -65,7 +66,12 @@ func (h *harbour) container(ctx context.Context, env map[string]string) (int, st
 	h.mu.Unlock()
 	defer context.AfterFunc(ctx, func() { c.Process.Signal(syscall.SIGTERM) })()
 	c.Wait()
-	return c.ProcessState.ExitCode(), log.String()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if code := c.ProcessState.ExitCode(); code >= 0 || h.exit == 0 {
+		return code, log.String()
+	}
+	return h.exit, log.String()
 }
 
 // image changes the settings that the image brings along.
@@ -112,7 +118,7 @@ func TestLaunch(t *testing.T) {
 		h.told("s1", "Completed", 1, 1)
 		h.left(1)
 		made := h.arm.Created()[0]
-		if made.Env["RSMS_MESSAGE"] == "" || made.Env["RSMS_EXIT_ZERO"] != "true" || made.Env["EXE_DIR"] != "" {
+		if made.Secrets["RSMS_MESSAGE"] == "" || made.Env["RSMS_EXIT_ZERO"] != "true" || made.Env["EXE_DIR"] != "" {
 			t.Errorf("the container has %v", made.Env)
 		}
 		for name, value := range made.Env {
@@ -132,9 +138,12 @@ func TestLaunch(t *testing.T) {
 	})
 	t.Run("by hand", func(t *testing.T) {
 		h := newHarbour(t, identity)
-		h.launches(0, "RSMS_MESSAGE="+order("s1"))
+		k := h.launches(0, "RSMS_MESSAGE="+order("s1"))
 		h.whole("s1")
 		h.left(1)
+		if said := k.stdout.String(); !strings.Contains(said, "Upper intake") || !strings.Contains(said, "released 100,") {
+			t.Errorf("it says %s", said)
+		}
 		if made := h.arm.Created()[0]; made.Env["RSMS_DELIVERY"] != "" {
 			t.Errorf("delivery %q of no message", made.Env["RSMS_DELIVERY"])
 		}
@@ -188,6 +197,40 @@ func TestLaunch(t *testing.T) {
 		h.whole("s1")
 		h.settled()
 		h.left(2)
+	})
+	// C49 to C51: the container found no storage, so it looked at nothing.
+	t.Run("no start in the container", func(t *testing.T) {
+		h := newHarbour(t, identity, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1")
+		h.image("AZURE_STORAGE_CONNECTION_STRING="+strings.Replace(h.connection, "AccountKey=", "AccountKey=AAAA", 1), "RSMS_START_DEADLINE_SEC=1")
+		h.send(order("s1"))
+		for range 2 {
+			h.comesBack()
+			h.launches(10)
+		}
+		h.image()
+		h.comesBack()
+		h.launches(0)
+		h.whole("s1")
+		h.settled()
+		h.left(3)
+	})
+	// The runtime of Go ends with the exit code of bad settings.
+	t.Run("crashed with exit code 2", func(t *testing.T) {
+		h := newHarbour(t, identity, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1")
+		gate, setting := newGate(t, "bltm")
+		h.image(setting)
+		h.send(order("s1"))
+		k := h.launch()
+		gate.reached()
+		h.mu.Lock()
+		h.exit = 2
+		check(t, h.now.Kill())
+		h.mu.Unlock()
+		k.exits(0)
+		h.is("s1", runs.Failed, reason.MaxAttempts)
+		if len(h.poisoned()) != 1 {
+			t.Error("the message is not in the poison queue")
+		}
 	})
 	t.Run("refuses its settings", func(t *testing.T) {
 		h := newHarbour(t, identity)
@@ -320,6 +363,34 @@ func TestLaunchStopped(t *testing.T) {
 		h.wasCancelled(k)
 		h.left(1)
 	})
+	t.Run("cancel behind a dead launcher", func(t *testing.T) {
+		h := newHarbour(t, identity)
+		h.arm.Pull = time.Hour
+		h.command("enqueue", basin, "s1", "--job-id", jobOf("s1")).exits(0)
+		h.comesBack()
+		k := h.launch("RSMS_WORKER_VISIBILITY_TIMEOUT_SEC=5")
+		poll(t, "a group is made", func() bool { return len(h.arm.Created()) == 1 })
+		k.kill()
+		h.command("cancel", basin, "s1").exits(0)
+		h.comesBack()
+		h.launches(12)
+		h.left(1)
+	})
+	// The launcher cannot see what its container did, which has told the record.
+	t.Run("blind", func(t *testing.T) {
+		h := newHarbour(t, identity, "RSMS_JOB_TIMEOUT_SEC=8")
+		gate, setting := newGate(t, "bltm")
+		h.image(setting, "RSMS_JOB_TIMEOUT_SEC=60")
+		h.send(order("s1"))
+		k := h.launch()
+		gate.reached()
+		h.arm.Fail(armtest.Fault{Operation: armtest.Get, Status: 403, Code: "AuthorizationFailed"})
+		gate.open()
+		k.exits(0)
+		h.whole("s1")
+		h.settled()
+		h.told("s1", "Completed", 1, 1)
+	})
 	t.Run("cancel in mid-pull", func(t *testing.T) {
 		h := newHarbour(t, identity)
 		h.arm.Pull = time.Hour
@@ -329,7 +400,8 @@ func TestLaunchStopped(t *testing.T) {
 		poll(t, "a group is made", func() bool { return len(h.arm.Created()) == 1 })
 		h.command("cancel", basin, "s1").exits(0)
 		k.exits(12)
-		h.wasCancelled(k)
+		h.is("s1", runs.Cancelled, reason.Cancelled)
+		h.empty()
 		h.left(1)
 	})
 }

@@ -111,7 +111,7 @@ func (g *Groups) failure(err error) *failure {
 	case "ResourceNotFound":
 		f.kind = absent
 		return f
-	case "MissingSubscriptionRegistration", "ScopeLocked", "ResourceGroupNotFound", "SubscriptionNotFound":
+	case "MissingSubscriptionRegistration", "ScopeLocked", "ReadOnlyDisabledSubscription", "ResourceGroupBeingDeleted", "ResourceGroupNotFound", "SubscriptionNotFound":
 		return f
 	}
 	switch {
@@ -134,6 +134,10 @@ func (g *Groups) remedy(f *failure) (variable, text string) {
 		return "RSMS_ACI_SUBSCRIPTION_ID", "names a subscription that is not there for this identity"
 	case f.code == "MissingSubscriptionRegistration":
 		return "RSMS_ACI_SUBSCRIPTION_ID", "names a subscription that does not know Container Instances yet; run az provider register -n Microsoft.ContainerInstance"
+	case f.code == "ReadOnlyDisabledSubscription":
+		return "RSMS_ACI_SUBSCRIPTION_ID", "names a subscription that is disabled"
+	case f.code == "ResourceGroupBeingDeleted":
+		return "RSMS_ACI_RESOURCE_GROUP", "names a resource group that is being deleted; name another"
 	case f.code == "ScopeLocked":
 		return "RSMS_ACI_RESOURCE_GROUP", "names a resource group that is locked; remove the lock, or name another"
 	case f.code == "LocationNotAvailableForResourceType", f.code == "LocationRequired":

@@ -114,6 +114,8 @@ func TestRunRefused(t *testing.T) {
 		{404, "SubscriptionNotFound", "RSMS_ACI_SUBSCRIPTION_ID", "not there"},
 		{409, "MissingSubscriptionRegistration", "RSMS_ACI_SUBSCRIPTION_ID", "az provider register"},
 		{409, "ScopeLocked", "RSMS_ACI_RESOURCE_GROUP", "lock"},
+		{409, "ResourceGroupBeingDeleted", "RSMS_ACI_RESOURCE_GROUP", "deleted"},
+		{409, "ReadOnlyDisabledSubscription", "RSMS_ACI_SUBSCRIPTION_ID", "disabled"},
 		{400, "InaccessibleImage", "RSMS_ACI_IMAGE", "AcrPull"},
 		{400, "OsVersionNotSupported", "RSMS_ACI_IMAGE", "ltsc2022"},
 		{400, "LocationNotAvailableForResourceType", "RSMS_ACI_LOCATION", "region"},
@@ -135,6 +137,21 @@ func TestRunRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A group of that name that neither goes nor comes is not waited for for ever.
+func TestRunStuck(t *testing.T) {
+	inBubble(t, ends(0, 0, ""), func(t *testing.T, b *bench) {
+		b.Fail(armtest.Fault{Operation: armtest.Create, Status: 409, Code: "SomethingElse"})
+		begin := time.Now()
+		_, err := b.groups.Run(t.Context(), job())
+		if room, ok := errors.AsType[*NoRoom](err); !ok || reason.Of(room) != reason.StorageUnavailable {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(begin); took < changePatience || took > changePatience+time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
 }
 
 // A group that is changing is waited for.

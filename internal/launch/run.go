@@ -13,6 +13,9 @@ import (
 const (
 	// createPatience is how long a group is tried to be made where nobody answers.
 	createPatience = 2 * time.Minute
+	// changePatience is how long a group of that name may be on its way to another
+	// state: a deletion that is under way takes minutes.
+	changePatience = 10 * time.Minute
 	maxPause       = time.Minute // between two tries, where the service names none
 	// goneTries is how often a group must be absent to be gone: what a group says
 	// may be older than its making.
@@ -66,7 +69,7 @@ func (r *run) fits() error {
 
 // begin adopts the group or makes it.
 func (r *run) begin(ctx context.Context) error {
-	answered, pause := time.Now(), min(time.Second, r.o.Poll)
+	began, answered, pause := time.Now(), time.Now(), min(time.Second, r.o.Poll)
 	for {
 		ready, f := r.tryBegin(ctx)
 		if f == nil || f.kind != passing {
@@ -77,6 +80,8 @@ func (r *run) begin(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case (f == nil || f.kind == changing) && time.Since(began) >= changePatience:
+			return r.stuck(f)
 		case f == nil: // on its way
 		case f.kind == refused, f.kind == noRoom, f.kind == passing && time.Since(answered) >= createPatience:
 			return r.notMade(f)
@@ -88,6 +93,16 @@ func (r *run) begin(ctx context.Context) error {
 		}
 		pause = min(2*pause, r.o.Poll)
 	}
+}
+
+// stuck is the error of a group of that name that neither goes nor comes.
+func (r *run) stuck(f *failure) error {
+	why := errors.New("a container group of that name is still being deleted")
+	if f != nil {
+		why = f
+	}
+	return &NoRoom{Err: withReason(reason.StorageUnavailable, "the container group could not be made in ten minutes: another one of its name is in the way; "+
+		"if it stays there, delete it by hand", why)}
 }
 
 func retryHint(f *failure) time.Duration {

@@ -41,7 +41,7 @@ func (d *delivery) end(ctx context.Context, err error) error {
 	case unsettled:
 		return d.release(ctx, err, d.RetryDelay(d.attempt))
 	case notPlaced:
-		return d.snooze(ctx, err, max(unplaced.After, d.RetryDelay(1)))
+		return d.snooze(ctx, err, max(unplaced.After, d.RetryDelay(1+d.waited)))
 	case code == reason.LeaseLost, code == reason.Internal:
 		d.lease.Abandon()
 		return err

@@ -246,8 +246,11 @@ func (r *run) keepLogs(ctx context.Context, logs []publish.Blob) {
 		}
 	}
 	if r.RunLog != nil {
-		text := r.RunLog()
-		logs = append(logs, publish.Blob{Name: storage.RunPrefix + r.ids.JobID + "/run-" + plume.TimeKey(r.hold.StartedAt()) + ".log",
+		text, kind := r.RunLog(), "run-"
+		if r.Place != nil {
+			kind = "launch-" // the one of the run is that of the container
+		}
+		logs = append(logs, publish.Blob{Name: storage.RunPrefix + r.ids.JobID + "/" + kind + plume.TimeKey(r.hold.StartedAt()) + ".log",
 			Write: func(w io.Writer) error { _, err := w.Write(text); return err }})
 	}
 	if err := publish.Logs(storage.Fenced(ctx, r.hold.Err), r.Results, r.hold.Err, r.ids, logs); err != nil {

@@ -107,6 +107,9 @@ func (j *Job) Run(ctx context.Context, m *message.Message, jobID string) (*Answe
 	if r.Place != nil {
 		return r.away(ctx, m)
 	}
+	if err := r.late(ctx); err != nil {
+		return nil, err
+	}
 	return r.take(ctx, m)
 }
 

@@ -2,13 +2,16 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"rsmsjob/internal/engine"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
@@ -78,6 +81,17 @@ func (d *desk) takes(ctx context.Context, e *Errand, before func()) (Departed, e
 	return Departed{Exit: 137}, context.Cause(ctx)
 }
 
+// takesTo is a job that takes the scenario and records an end.
+func (d *desk) takesTo(ctx context.Context, e *Errand, out runs.Outcome) (Departed, error) {
+	d.workers++
+	hold, err := runs.Take(context.WithoutCancel(ctx), d.store, runs.Request{Basin: e.Basin, Scenario: e.Scenario, JobID: e.JobID, RunKey: "k", Message: e.Delivery.MessageID,
+		Owner: fmt.Sprint("container ", d.workers), Lease: time.Hour, Since: e.Delivery.InsertedAt, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return Departed{}, err
+	}
+	return Departed{}, hold.Finish(context.WithoutCancel(ctx), out)
+}
+
 // outOfTime makes every engine take too long.
 func outOfTime(j *Job) { j.StepTimeout = time.Nanosecond }
 
@@ -145,15 +159,53 @@ func TestAway(t *testing.T) {
 			t.Errorf("ran %d times", p.ran)
 		}
 	})
-	t.Run("refused its settings", func(t *testing.T) {
+	// Exit codes 2 and 16 say that the message was not looked at.
+	for name, gone := range map[string]Departed{"settings": {Exit: 2}, "no start": {Exit: 16}, "no start, as its log says": {Log: []byte(`{"reason":"storage_denied","exit":16}`)}} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.order(never, 0)
+			d.queued()
+			d.away(&placeOf{job: func(context.Context, *Errand) (Departed, error) { return gone, nil }})
+			for range 7 {
+				d.ends(d.next(), reason.StorageUnavailable)
+				d.is("Queued storage_unavailable", 1, 0)
+			}
+		})
+	}
+	// The runtime of Go ends with 2 as well, and that is a failure.
+	t.Run("crashed with exit code 2", func(t *testing.T) {
 		d := newDesk(t)
 		d.order(never, 0)
 		d.queued()
-		d.away(&placeOf{job: func(context.Context, *Errand) (Departed, error) { return Departed{Exit: 2}, nil }})
-		for range 7 {
+		d.away(&placeOf{job: func(ctx context.Context, e *Errand) (Departed, error) {
+			_, err := d.takes(ctx, e, func() {})
+			return Departed{Exit: 2}, err
+		}})
+		for range 4 {
+			d.ends(d.next(), reason.EngineFailed)
+		}
+		d.ends(d.next(), reason.MaxAttempts)
+		d.is("Failed max_attempts", 0, 1, "M Failed")
+	})
+	// Who stops a container that others wait for spends no attempt of theirs.
+	t.Run("stopped by somebody", func(t *testing.T) {
+		d := newDesk(t)
+		d.order(never, 4) // its last delivery
+		d.queued()
+		p := &placeOf{job: func(ctx context.Context, e *Errand) (Departed, error) {
+			stopped, stop := context.WithCancelCause(ctx)
+			stop(reason.New(reason.Shutdown, "stopped"))
+			_ = d.inside(stopped, e, nil)
+			return Departed{Exit: 143}, nil
+		}}
+		d.away(p)
+		for range 3 {
 			d.ends(d.next(), reason.StorageUnavailable)
 			d.is("Queued storage_unavailable", 1, 0)
 		}
+		p.job = d.run(nil)
+		d.ends(d.next(), "")
+		d.is("Completed ", 0, 0, "M Completed")
 	})
 	// C30, C54: no room is nobody's attempt.
 	t.Run("no room", func(t *testing.T) {
@@ -196,6 +248,99 @@ func TestAway(t *testing.T) {
 	})
 }
 
+// What the job recorded stands, whatever its Place says of it.
+func TestAwayRecorded(t *testing.T) {
+	for _, delivered := range []int64{0, 4} {
+		for name, tt := range map[string]struct {
+			change func(*Job)
+			err    error
+			want   reason.Code
+			row    string
+			notice string
+			poison int
+		}{
+			"completed, timed out":    {nil, Overtime(time.Hour), "", "Completed ", "M Completed", 0},
+			"completed, cancelled":    {nil, stoppedByUser(), "", "Completed ", "M Completed", 0},
+			"completed, over":         {nil, errOver, "", "Completed ", "M Completed", 0},
+			"completed, not followed": {nil, reason.New(reason.EngineFailed, "the group is gone"), "", "Completed ", "M Completed", 0},
+			"failed, timed out": {func(j *Job) {
+				j.Engines = func() (*engine.Set, error) { return nil, reason.New(reason.EngineMissing, "none") }
+			},
+				Overtime(time.Hour), reason.EngineMissing, "Failed engine_missing", "M Failed", 1},
+		} {
+			t.Run(fmt.Sprint(name, ", delivery ", delivered+1), func(t *testing.T) {
+				d := newDesk(t)
+				d.order(never, delivered)
+				d.queued()
+				d.away(&placeOf{job: func(ctx context.Context, e *Errand) (Departed, error) {
+					_ = d.inside(context.WithoutCancel(ctx), e, tt.change)
+					return Departed{Exit: -1}, tt.err
+				}})
+				d.ends(d.next(), tt.want)
+				d.is(tt.row, 0, tt.poison, tt.notice)
+			})
+		}
+	}
+}
+
+// A Place that never says that the job has ended is not believed for ever.
+func TestAwayBlind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.order(never, 0)
+		d.queued()
+		hour := time.Hour
+		d.away(&placeOf{job: func(ctx context.Context, e *Errand) (Departed, error) {
+			if _, err := d.takesTo(ctx, e, runs.Outcome{State: runs.Failed, Reason: reason.EngineMissing}); err != nil {
+				return Departed{}, err
+			}
+			select {
+			case <-time.After(hour):
+				return Departed{}, errors.New("it was waited for")
+			case <-ctx.Done():
+				return Departed{}, context.Cause(ctx)
+			}
+		}})
+		began := time.Now()
+		d.ends(d.next(), reason.EngineMissing)
+		if took := time.Since(began); took > 2*wishPatience {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// A container that comes late does not run a job that was given up.
+func TestAwayLate(t *testing.T) {
+	d := newDesk(t)
+	d.order(never, 0)
+	d.queued()
+	var late *Errand
+	d.away(&placeOf{job: func(ctx context.Context, e *Errand) (Departed, error) {
+		late = e
+		return Departed{}, stoppedByUser()
+	}})
+	d.ends(d.next(), reason.Cancelled)
+	d.is("Cancelled cancelled", 0, 0, "M Cancelled")
+	d.ends(d.inside(t.Context(), late, nil), reason.LeaseLost)
+	d.is("Cancelled cancelled", 0, 0, "M Cancelled")
+}
+
+// The answer has the numbers of the result.
+func TestAwayAnswer(t *testing.T) {
+	d := newDesk(t)
+	d.away(&placeOf{job: d.run(nil)})
+	for range 2 {
+		d.workers++
+		answer, err := d.worker().Job(slog.New(slog.DiscardHandler)).Run(t.Context(), messageOf("channel", "s1", false), "M")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Marker == nil || math.Abs(answer.Balance.InjectedKg-250) > 1e-9 || len(answer.Intakes) != 1 || answer.Current != (d.workers > 2) {
+			t.Errorf("%+v", answer)
+		}
+	}
+}
+
 // While somebody else runs the scenario, nothing is started for it; a job that
 // is there already is joined.
 func TestAwayBeside(t *testing.T) {
@@ -233,8 +378,8 @@ func TestAwayCancelled(t *testing.T) {
 		d.away(p)
 		d.ends(d.next(), reason.Cancelled)
 		d.is("Cancelled cancelled", 0, 0, "M Cancelled")
-		if p.ran != 0 {
-			t.Error("it was started")
+		if p.ran != 0 || p.removed != 1 {
+			t.Errorf("ran %d times, removed %d times", p.ran, p.removed)
 		}
 	})
 	for _, tt := range []struct {
@@ -331,9 +476,9 @@ func TestLastWords(t *testing.T) {
 		{`{"reason":"canary","exit":14}`, ""},
 		{`..."reason":"busy","exit":14}` + "\n" + strings.Repeat("x", 1<<20), ""},
 	} {
-		got, ok := lastWords([]byte(tt.log))
-		if got != tt.want || ok != (tt.want != "") {
-			t.Errorf("%.60s: %q, %t", tt.log, got, ok)
+		got, exit := lastWords([]byte(tt.log))
+		if got != tt.want || (exit != 0) != (tt.want != "") {
+			t.Errorf("%.60s: %q, %d", tt.log, got, exit)
 		}
 	}
 }

@@ -93,6 +93,7 @@ type delivery struct {
 	refused bool // it cannot be decoded, though it says who it is about
 	done    bool // the result stands
 	attempt int  // deliveries so far that count
+	waited  int  // and those that do not
 	log     *slog.Logger
 	job     *Job
 }
@@ -119,7 +120,8 @@ func (d *delivery) handle(ctx context.Context) (*Answer, error) {
 		return nil, err
 	}
 	// A copy is busy once before it is delivered itself.
-	d.attempt = max(1, d.attempt-record.Snoozed[d.lease.OriginalID()])
+	d.waited = record.Snoozed[d.lease.OriginalID()]
+	d.attempt = max(1, d.attempt-d.waited)
 	d.identify()
 	if end, over := d.ending(record); over {
 		return nil, d.ended(ctx, end)

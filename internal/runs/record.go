@@ -190,7 +190,11 @@ func cancels(wishes map[string]time.Time, req *Request) (whose string, yes bool)
 // Asked reports whether a user wants the job of req to stop that nobody has taken
 // yet, or that is running.
 func (r *Record) Asked(req *Request) bool {
-	_, yes := cancels(r.wishes(), req)
+	now := *req
+	if now.Since.IsZero() {
+		now.Since = wall()
+	}
+	_, yes := cancels(r.wishes(), &now)
 	return yes
 }
 
