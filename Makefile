@@ -1,7 +1,7 @@
 # rsms-job. Two commands do all the set-up: make demo, make test.
 SHELL := /bin/bash
 VERSION ?= $(shell cat VERSION)
-COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+COMMIT  ?= $(shell git describe --always --dirty --abbrev=40 --exclude "*" 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 IMAGE_SETTINGS = VERSION='$(VERSION)' COMMIT='$(COMMIT)' LDFLAGS='$(LDFLAGS)' IMAGE='$(IMAGE)' BASE='$(BASE)' BUILD_FLAGS='$(BUILD_FLAGS)'

@@ -55,7 +55,7 @@ func (a *app) command() *cobra.Command {
 		return usage("%w; see %s -h", err, c.CommandPath())
 	})
 	root.Flags().AddFlagSet(run.Flags())
-	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(), superviseCommand(),
+	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(),
 		a.enqueueCommand(), a.statusCommand(), a.cancelCommand(), a.poisonCommand(), a.checkCommand(), a.initCommand(), a.launchCommand())
 	for _, c := range append(root.Commands(), root) {
 		if c.Args == nil {

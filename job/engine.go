@@ -2,26 +2,18 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"rsmsjob/internal/engine"
-	"rsmsjob/internal/process"
 )
 
 const (
+	// superviseName begins the command line of what process puts between this
+	// program and an engine; it is no command of people's.
 	superviseName = "supervise"
 	engineName    = "engine"
 )
-
-// superviseCommand is what process starts between this program and an engine.
-func superviseCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: superviseName, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
-		Run: func(_ *cobra.Command, args []string) { os.Exit(process.Supervise(args)) },
-	}
-}
 
 func (a *app) engineCommand() *cobra.Command {
 	c := &cobra.Command{

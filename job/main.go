@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"rsmsjob/internal/engine"
+	"rsmsjob/internal/process"
 	"rsmsjob/internal/reason"
 )
 
@@ -28,9 +29,17 @@ func main() {
 
 // run is main without the exit: signals, one call, one switch.
 func run() (code int) {
+	args := arguments(os.Args)
+	// Before all else: each engine waits for its supervisor to be there. And no
+	// signal may end that one before it has told how its engine ended.
+	if len(args) > 0 && args[0] == superviseName {
+		return process.Supervise(args[1:])
+	}
+	if err := process.Hide(); err != nil {
+		fmt.Fprintf(os.Stderr, "rsms-job: %v; engines can read the environment of the job\n", err)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	args := arguments(os.Args)
 	// An engine has nothing to hand back: a signal ends it at once.
 	if len(args) == 0 || args[0] != engineName {
 		signals := make(chan os.Signal, 2)

@@ -3,7 +3,8 @@
 #   docker.sh start         prints where it listens, for DOCKER_HOST
 #   docker.sh stop          ends it and removes what it had
 #   docker.sh base IMAGE    has it know a Debian image: where no registry can be
-#                           reached, one is made of Debian's packages
+#                           reached, one is made of Debian's packages, and has
+#                           that name in this daemon only
 # Containers can have the network of the machine (--network host) or none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -86,6 +87,9 @@ stop() {
 base() {
 	docker image inspect "$1" >/dev/null 2>&1 && return
 	docker pull --quiet "$1" >/dev/null 2>&1 && return
+	if ! running || [ "${DOCKER_HOST:-}" != "unix://$(readlink $home)/socket" ]; then
+		fail "$1 cannot be pulled; only a daemon of this script gets one made under that name"
+	fi
 	local suite dir
 	suite=$(sed -n 's/^debian:\([a-z]*\)-.*/\1/p' <<<"$1")
 	[ -n "$suite" ] || fail "$1 cannot be pulled, and it is no image of Debian that could be made here"

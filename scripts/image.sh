@@ -22,7 +22,12 @@ linux) suffix='' file=Dockerfile ;;
 windows | wine) suffix=-$kind file=Dockerfile.$kind ;;
 *) usage 'usage: image.sh linux | image.sh windows|wine ENGINES' ;;
 esac
-if [ "$kind" != linux ] && ! compgen -G "${engines:-/none}/*.[eE][xX][eE]" >/dev/null; then
+# executables HOW: of the folder and of those in it, as an engine.json may name
+# them; HOW says to find what to print.
+executables() {
+	[ -d "${engines:-/none}" ] && find -L "$engines" -type f -iname '*.exe' "$@"
+}
+if [ "$kind" != linux ] && [ -z "$(executables -print -quit)" ]; then
 	usage "no engines in '$engines': make image-$kind ENGINES=folder with DAFLOW.EXE, BLTM.EXE, CTPLT.EXE, CXPLT.EXE"
 fi
 image=${IMAGE:-rsms-job:$VERSION$suffix}
@@ -62,10 +67,10 @@ add_engines() {
 }
 
 if [ "$kind" != linux ]; then
-	for engine in "$engines"/*.[eE][xX][eE]; do
+	while IFS= read -r -d '' engine; do
 		width=$(bits "$engine")
 		[ "$width" = 64 ] || narrow=32
-	done
+	done < <(executables -print0)
 fi
 
 dir=bin/image/$kind
@@ -80,7 +85,7 @@ windows)
 wine)
 	linux_root "$dir/root"
 	add_engines "$dir/root/engines"
-	cp scripts/wine/bcryptprimitives.c "$dir"
+	cp scripts/wine/bcryptprimitives.c scripts/wine/prefix.reg "$dir"
 	;;
 esac
 

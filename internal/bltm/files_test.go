@@ -243,7 +243,7 @@ func TestMalformedFiles(t *testing.T) {
 		{"out end", outRead, out, "END       12", "END       11", 0, "no ledger of the last step"},
 		{"tim label", timesError, tim, "LOCATION 1", "LOCATTON 1", 15, "expected block LOCATION number 2 of 3"},
 		{"tim missing place", timesError, tim, "LOCATION 3 3 2.5 13", "LOCATION 3 3 2.5 27", 15, ""},
-		{"tim step", timesError, tim, "\n1 1.75 ", "\n0 1.75 ", 3, "not above"},
+		{"tim step", timesError, tim, "\n1 1.75 ", "\n0 1.75 ", 3, "out of order, expected step 1"},
 		{"tim negative", timesError, tim, "\n1 1.75 0.0", "\n1 1.75 -1", 3, "negative"},
 		{"plt label", profilesError, plt, "TIME 5", "TMIE 5", 10, "expected block TIME number 2 of 3"},
 		{"plt order", profilesError, plt, "\n1 3 1 ", "\n1 2 1 ", 4, "not behind"},

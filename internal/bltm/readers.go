@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-
-	"rsmsjob/internal/fortran"
 )
 
 // blocks reads a file of blocks: a line "WORD … n" and n lines behind it. It
@@ -114,8 +112,9 @@ type TimesReader struct {
 // NewTimesReader returns a reader of the series at so many places. The base
 // name file goes into faults.
 func NewTimesReader(r io.Reader, file string, places, constituents int) *TimesReader {
+	lines, whole := newOutput(r, file)
 	return &TimesReader{
-		blocks: blocks{rec: records{lines: fortran.NewReader(r, file)}, word: "LOCATION", last: places},
+		blocks: blocks{rec: records{lines: lines, whole: whole}, word: "LOCATION", last: places},
 		point:  Point{C: make([]float64, constituents)},
 	}
 }
@@ -140,15 +139,16 @@ func (r *TimesReader) NextPlace() bool {
 // Place returns the head of the current series.
 func (r *TimesReader) Place() Place { return r.place }
 
-// Next goes to the next point of the series; false behind its last.
+// Next goes to the next point of the series, which has every step from 0; false
+// behind its last.
 func (r *TimesReader) Next() bool {
 	if !r.blocks.nextLine() {
 		return false
 	}
 	rec := &r.blocks.rec
 	step := rec.int("step", 0, math.MaxInt32)
-	if !rec.bad && step <= r.point.Step {
-		rec.fault("step", "not above the one before", rec.text())
+	if !rec.bad && step != r.point.Step+1 {
+		rec.fault("step", fmt.Sprintf("out of order, expected step %d", r.point.Step+1), rec.text())
 	}
 	r.point.Step = step
 	r.point.Hour = rec.float("hour", 0)
@@ -157,6 +157,10 @@ func (r *TimesReader) Next() bool {
 
 // Point returns the current point.
 func (r *TimesReader) Point() Point { return r.point }
+
+// Unit is that of the last digit of the last concentration of the current point,
+// mg/L.
+func (r *TimesReader) Unit() float64 { return unit(r.blocks.rec.text()) }
 
 // Err returns what is wrong with the file, nil when it was read to its end.
 func (r *TimesReader) Err() error { return r.blocks.err }
@@ -186,8 +190,9 @@ type ProfilesReader struct {
 // NewProfilesReader returns a reader of the profiles at so many times. The
 // base name file goes into faults.
 func NewProfilesReader(r io.Reader, file string, times, constituents int) *ProfilesReader {
+	lines, whole := newOutput(r, file)
 	return &ProfilesReader{
-		blocks: blocks{rec: records{lines: fortran.NewReader(r, file)}, word: "TIME", last: times},
+		blocks: blocks{rec: records{lines: lines, whole: whole}, word: "TIME", last: times},
 		time:   Time{Step: -1},
 		cell:   Cell{C: make([]float64, constituents)},
 	}
@@ -233,3 +238,10 @@ func (r *ProfilesReader) Cell() Cell { return r.cell }
 
 // Err returns what is wrong with the file, nil when it was read to its end.
 func (r *ProfilesReader) Err() error { return r.blocks.err }
+
+// Unit is that of the last digit of the last concentration of the current cell,
+// mg/L: half of it is what rounding may have changed.
+func (r *ProfilesReader) Unit() float64 { return unit(r.blocks.rec.text()) }
+
+// Line is the number of the current line, from 1.
+func (r *ProfilesReader) Line() int { return r.blocks.rec.lines.Line() }

@@ -16,8 +16,9 @@ import (
 type records struct {
 	lines  *fortran.Reader
 	list   *fortran.List
-	bad    bool    // the current line has a fault
-	most   float64 // real numbers above it are refused; 0 for no bound
+	bad    bool         // the current line has a fault
+	most   float64      // real numbers above it are refused; 0 for no bound
+	whole  func() error // checks the end of the file once it is reached; may be nil
 	faults reason.List
 }
 
@@ -169,15 +170,22 @@ func (r *records) failed() bool { return r.faults.Len() >= maxFaults }
 
 func (r *records) err() error { return r.faults.Err() }
 
-// nothingMore reads to the end of the file and accepts only blank lines.
+// nothingMore reads to the end of the file and accepts only blank lines, and as
+// the last one a mark of the end.
 func (r *records) nothingMore(problem string) error {
+	marked := false
 	for r.lines.Next() {
-		if r.lines.List(1).More() {
+		if !marked && endMark(r.lines.Bytes()) {
+			marked = true
+		} else if r.lines.List(1).More() {
 			return r.lines.Fault(1, "", problem, string(r.lines.Bytes()))
 		}
 	}
 	if err := r.lines.Err(); err != nil {
 		return errors.Join(err)
+	}
+	if r.whole != nil {
+		return r.whole()
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-
-	"rsmsjob/internal/fortran"
 )
 
 // Report is what BLTM.OUT says.
@@ -37,7 +35,8 @@ type BranchParcels struct{ Step, Branch, N int }
 // ReadReport reads BLTM.OUT. The base name file goes into faults. A file
 // without its last line, END and the number of steps, is one.
 func ReadReport(r io.Reader, file string) (*Report, error) {
-	rec := records{lines: fortran.NewReader(r, file)}
+	lines, whole := newOutput(r, file)
+	rec := records{lines: lines, whole: whole}
 	var p Report
 	for rec.lines.Next() {
 		rec.bad = false

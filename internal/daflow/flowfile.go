@@ -48,6 +48,7 @@ func appendFlowValues(dst []byte, f *Flow, last bool) []byte {
 // grids. It allocates nothing per record.
 type FlowReader struct {
 	lines *fortran.Reader
+	tail  *lastByte
 	file  string
 	grids []int
 	steps int
@@ -59,7 +60,8 @@ type FlowReader struct {
 // numbers of grids and for that many steps behind the initial state. The base
 // name file goes into faults.
 func NewFlowReader(r io.Reader, file string, grids []int, steps int) *FlowReader {
-	return &FlowReader{lines: fortran.NewReader(r, file), file: file, grids: grids, steps: steps}
+	tail := &lastByte{Reader: r, b: '\n'}
+	return &FlowReader{lines: fortran.NewReader(tail, file), tail: tail, file: file, grids: grids, steps: steps}
 }
 
 // Next goes to the next record; false at the end of the file or at an error.
@@ -73,15 +75,13 @@ func (r *FlowReader) Next() bool {
 			fault := r.expected(next, "the file ends before")
 			fault.Line, fault.Column = fault.Line+1, 0
 			r.err = fault
+		} else if r.err == nil {
+			r.err = r.ended()
 		}
 		return false
 	}
 	if !more {
-		if len(r.lines.Bytes()) == 0 {
-			return r.onlyBlankFollows()
-		}
-		r.err = r.lines.Fault(1, "", "more records than there are steps", string(r.lines.Bytes()))
-		return false
+		return r.onlyBlankFollows()
 	}
 	if r.err = r.read(next); r.err != nil {
 		return false
@@ -89,15 +89,21 @@ func (r *FlowReader) Next() bool {
 	return true
 }
 
-// onlyBlankFollows reads to the end of the file and accepts only empty lines.
+// onlyBlankFollows reads to the end of the file, from the current line on, and
+// accepts only empty lines, and one with the mark of the end.
 func (r *FlowReader) onlyBlankFollows() bool {
-	for r.lines.Next() {
-		if len(r.lines.Bytes()) > 0 {
-			r.err = r.lines.Fault(1, "", "more records than there are steps", string(r.lines.Bytes()))
+	marked := false
+	for more := true; more; more = r.lines.Next() {
+		if text := r.lines.Bytes(); !marked && isEndMark(text) {
+			marked = true
+		} else if len(text) > 0 {
+			r.err = r.lines.Fault(1, "", "more records than there are steps", string(text))
 			return false
 		}
 	}
-	r.err = r.lines.Err()
+	if r.err = r.lines.Err(); r.err == nil {
+		r.err = r.ended()
+	}
 	return false
 }
 

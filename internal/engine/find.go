@@ -27,10 +27,10 @@ func Find(dir, runner string, lookup func(name string) (string, bool)) (*Set, er
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &reason.Error{Code: reason.EngineMissing, Err: err,
+		return nil, &reason.Error{Code: unreadable(err), Err: err,
 			Detail: fmt.Sprintf("EXE_DIR %s cannot be read; it must be the folder of the engine executables", dir)}
 	}
-	f := &finder{dir: dir}
+	f := &finder{dir: dir, prefix: findPrefix(lookup)}
 	if f.runner, err = onPath(strings.Fields(runner), runnerVariable); err != nil {
 		return nil, err
 	}
@@ -62,6 +62,7 @@ func Find(dir, runner string, lookup func(name string) (string, bool)) (*Set, er
 type finder struct {
 	dir      string
 	runner   []string
+	prefix   winePrefix // where the runner is Wine
 	manifest *manifest
 	set      Set
 	roles    [][2]string // what a file is to the set, and its path
@@ -174,7 +175,7 @@ func readManifest(path string) ([]byte, error) {
 			return nil, reason.New(reason.EngineMissing, "%s is longer than %d bytes: is it what describes the engines?", path, maxManifest)
 		}
 	}
-	return nil, &reason.Error{Code: reason.EngineMissing, Err: err,
+	return nil, &reason.Error{Code: unreadable(err), Err: err,
 		Detail: path + " cannot be read; it must be a file that describes the engines (rsms-job schema engine)"}
 }
 
@@ -189,10 +190,14 @@ func (f *finder) add(s manifestStep) error {
 			return err
 		}
 	}
-	if len(f.runner) == 0 {
-		if err := startable(path); err != nil {
-			return err
-		}
+	switch {
+	case len(f.runner) == 0:
+		err = startable(path)
+	case isWine(f.runner):
+		err = unstartable(path, programProblem(path, f.prefix.refuses))
+	}
+	if err != nil {
+		return err
 	}
 	argv := append(append(slices.Clone(f.runner), path), s.args...)
 	step := Step{Name: s.name, Path: argv[0], Args: argv[1:], Executable: path, Outputs: s.outputs, ExitCodes: s.exitCodes,

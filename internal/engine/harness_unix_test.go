@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -58,7 +59,7 @@ func runner(t testing.TB, set *Set) (*Runner, *bytes.Buffer) {
 	var log bytes.Buffer
 	return &Runner{Set: set, StepTimeout: time.Minute, Grace: 100 * time.Millisecond, Supervisor: []string{self(t), superviseRole},
 		Env:   process.MinimalEnv(os.LookupEnv, "GORACE=atexit_sleep_ms=0"),
-		Check: func(string, string) error { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil)), Progress: func(string, float64) {}}, &log
+		Check: func(context.Context, string, string) error { return nil }, Log: slog.New(slog.NewTextHandler(&log, nil)), Progress: func(string, float64) {}}, &log
 }
 
 // inputFolder is a run folder with the inputs of a small case, and its plan.

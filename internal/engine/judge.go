@@ -57,6 +57,15 @@ func (r *Runner) judge(ctx context.Context, step Step, result process.Result, er
 // unseen is the error of an engine that did not start, or could not be watched.
 func (r *Runner) unseen(step Step, err error) error {
 	if start, ok := errors.AsType[*process.StartError](err); ok {
+		// Both may be over soon: the job is tried again.
+		if errors.Is(err, process.ErrShortage) {
+			return &reason.Error{Code: reason.EngineFailed, Err: err, Detail: fmt.Sprintf(
+				"engine %s could not be started now: the system is short of memory, processes or open files, or the program is just being written; the log says which", step.Name)}
+		}
+		if start.Kind == nil && start.Path == step.Path {
+			return &reason.Error{Code: reason.EngineFailed, Err: err,
+				Detail: fmt.Sprintf("engine %s (%s) was not started: the system refused it; the log says why", step.Name, shownName(filepath.Base(start.Path)))}
+		}
 		if start.Path != step.Path {
 			return &reason.Error{Code: reason.Internal, Err: err, Detail: "the program that watches over engines cannot be started"}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"rsmsjob/internal/process"
@@ -42,6 +43,33 @@ func TestUnseen(t *testing.T) {
 	ends(t, r.unseen(Step{Name: "bltm"}, &fs.PathError{Op: "write", Path: "bltm.stdout", Err: errors.New("no space left")}), reason.StorageUnavailable,
 		"what engine bltm says cannot be kept in the run folder; is the disk of RSMS_WORK_DIR full?")
 	ends(t, r.unseen(Step{Name: "bltm"}, errors.New("wait for process")), reason.Internal, "engine bltm could not be watched")
+	ends(t, r.unseen(Step{Name: "bltm", Path: "/e/BLTM.BAT"}, &process.StartError{Path: "/e/BLTM.BAT", Kind: process.ErrBatch}), reason.EngineMissing,
+		"engine bltm (BLTM.BAT) cannot be started: it is a batch file, and what reads those would change or execute its path or an argument")
+	// What may pass is tried again, be it the engine or who watches over it.
+	for _, start := range []*process.StartError{
+		{Path: "/e/BLTM", Kind: process.ErrShortage, Err: errors.New("text file busy")},
+		{Path: "/bin/supervisor", Kind: process.ErrShortage, Err: errors.New("resource temporarily unavailable")},
+	} {
+		err := r.unseen(Step{Name: "bltm", Path: "/e/BLTM"}, start)
+		ends(t, err, reason.EngineFailed, "engine bltm could not be started now: the system is short of memory, processes or open files, or the program is just being written; the log says which")
+		if !errors.Is(err, start) {
+			t.Errorf("the log does not say which: %v", err)
+		}
+	}
+	ends(t, r.unseen(Step{Name: "bltm", Path: "/e/BLTM"}, &process.StartError{Path: "/e/BLTM", Err: errors.New("input/output error")}), reason.EngineFailed,
+		"engine bltm (BLTM) was not started: the system refused it; the log says why")
+}
+
+// Only what is certainly not there costs a message.
+func TestUnreadable(t *testing.T) {
+	for err, want := range map[error]reason.Code{
+		fs.ErrNotExist: reason.EngineMissing, fs.ErrPermission: reason.EngineMissing, syscall.ENOTDIR: reason.EngineMissing,
+		syscall.EIO: reason.EngineFailed, syscall.EMFILE: reason.EngineFailed, syscall.ESTALE: reason.EngineFailed,
+	} {
+		if got := unreadable(&fs.PathError{Op: "open", Path: "x", Err: err}); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
 }
 
 func TestElfMachine(t *testing.T) {

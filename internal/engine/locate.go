@@ -85,7 +85,7 @@ func spellings(name string) []string {
 func pick(dir, name string, folder bool) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return "", &reason.Error{Code: reason.EngineMissing, Err: err, Detail: fmt.Sprintf("folder %s cannot be read", dir)}
+		return "", &reason.Error{Code: unreadable(err), Err: err, Detail: fmt.Sprintf("folder %s cannot be read", dir)}
 	}
 	var found []string
 	for _, e := range entries {
@@ -115,11 +115,11 @@ func pick(dir, name string, folder bool) (string, error) {
 func inside(dir, path string) error {
 	from, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return &reason.Error{Code: reason.EngineMissing, Err: err, Detail: fmt.Sprintf("folder %s cannot be read", dir)}
+		return &reason.Error{Code: unreadable(err), Err: err, Detail: fmt.Sprintf("folder %s cannot be read", dir)}
 	}
 	to, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return &reason.Error{Code: reason.EngineMissing, Err: err, Detail: fmt.Sprintf("%s cannot be read", path)}
+		return &reason.Error{Code: unreadable(err), Err: err, Detail: fmt.Sprintf("%s cannot be read", path)}
 	}
 	if rel, err := filepath.Rel(from, to); err != nil || !filepath.IsLocal(rel) {
 		return reason.New(reason.EngineMissing, "%s is a link that leads out of EXE_DIR; put the file itself there", path)

@@ -64,7 +64,7 @@ func runAsJob(engine, dir string) int {
 		return 3
 	}
 	r := &Runner{Set: oneStep(engine, nil), StepTimeout: time.Minute, Grace: time.Minute, Supervisor: []string{self, superviseRole},
-		Check: func(string, string) error { return nil }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: func(string, float64) {}}
+		Check: func(context.Context, string, string) error { return nil }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: func(string, float64) {}}
 	if reason.Of(r.Run(context.Background(), dir)) != reason.EngineFailed {
 		return 4
 	}

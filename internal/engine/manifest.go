@@ -108,6 +108,9 @@ func (m *manifest) checkOutputs() {
 		n := steps.member(s.name).member("outputs")
 		for i, name := range s.outputs {
 			lower := strings.ToLower(name)
+			if usual := standard(name); n != nil && usual != name {
+				m.tree.add(n.items[i].offset, "steps."+s.name+".outputs", &reason.Fault{Problem: "must be spelt " + usual + ", as who reads it does", Text: name})
+			}
 			if other, ok := maker[lower]; ok {
 				offset := s.at
 				if n != nil {
@@ -129,6 +132,18 @@ func (m *manifest) checkOutputs() {
 			}
 		}
 	}
+}
+
+// standard is the name of an output as the readers of it spell it.
+func standard(name string) string {
+	for _, o := range outputs {
+		for _, file := range o.files {
+			if strings.EqualFold(file, name) {
+				return file
+			}
+		}
+	}
+	return name
 }
 
 // manifestShape is what engine.json must be.

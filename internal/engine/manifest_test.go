@@ -44,7 +44,9 @@ func TestManifestFaults(t *testing.T) {
 			[]string{"environment[1]: must be NAME or NAME=value, and no name of a credential or of a setting of the job"}},
 		{"output with a path", steps(`{"outputs": ["out/BLTM.FLW"]}`), []string{"steps.daflow.outputs[1]: must be a bare file name, and not that of an input or a log of the run"}},
 		{"input as output", steps(`{"outputs": ["flow.in"]}`), []string{"steps.daflow.outputs[1]: must be a bare file name, and not that of an input"}},
-		{"one output, two steps", steps(`{"outputs": ["BLTM.FLW", "bltm.out"]}`), []string{"steps.bltm.outputs: an output has two steps to make it, daflow and bltm; name it in the one that does"}},
+		{"one output, two steps", steps(`{"outputs": ["BLTM.FLW", "BLTM.OUT"]}`), []string{"steps.bltm.outputs: an output has two steps to make it, daflow and bltm; name it in the one that does"}},
+		{"an output in other case", steps(`{"outputs": ["BLTM.FLW", "plume.TXT"]}`), nil},
+		{"an output as nobody reads it", steps("{\"outputs\":\n [\"Bltm.flw\"]}"), []string{"engine.json line 3 column 3 steps.daflow.outputs: must be spelt BLTM.FLW, as who reads it does"}},
 		{"nobody makes it", `{"steps": {"daflow": {}, "bltm": {"outputs": []}, "ctplt": {}, "cxplt": {}}}`, []string{"steps: no step has BLTM.OUT among its outputs, which the job reads; as a rule it is bltm that makes it"}},
 		{"deep", `{"name": ` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, []string{"is nested deeper than 16 levels"}},
 		{"all at once", "{\n\"name\": 1,\n\"steps\": {\"daflow\": [],\n \"bltm\": {\"exit_codes\": []}, \"ctplt\": {\"success_text\": \"\"}}}", []string{

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"rsmsjob/internal/bltm"
@@ -51,7 +50,7 @@ func (p *Plan) Profiles(ctx context.Context, dir string, each func(step int, c [
 	}
 	steps := p.OutputSteps()
 	c := make([]float64, len(p.Places))
-	return read(dir, profilesFile, func(f io.Reader) error {
+	return read(ctx, dir, profilesFile, func(f io.Reader) error {
 		r := bltm.NewProfilesReader(f, profilesFile, len(steps), constituents)
 		for i := 0; r.NextTime(); i++ {
 			if ctx.Err() != nil {
@@ -96,7 +95,7 @@ func (p *Plan) placeNumbers() map[place]int {
 // all steps from 0; it is valid until each returns. Errors as in Profiles.
 func (p *Plan) Curves(ctx context.Context, dir string, each func(at Place, c *plume.Curve) error) error {
 	var curve plume.Curve
-	return read(dir, timesFile, func(f io.Reader) error {
+	return read(ctx, dir, timesFile, func(f io.Reader) error {
 		r := bltm.NewTimesReader(f, timesFile, len(p.Places), constituents)
 		for i := 0; r.NextPlace(); i++ {
 			if ctx.Err() != nil {
@@ -125,8 +124,8 @@ func (p *Plan) Curves(ctx context.Context, dir string, each func(at Place, c *pl
 // Ledgers reads BLTM.OUT: for each printed step the ledger and the mass in each
 // branch, in kg; the slice may be kept. It returns what the engine warns of.
 // Errors as in Profiles.
-func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg []float64) error) (warnings []string, err error) {
-	err = read(dir, ledgerFile, func(f io.Reader) error {
+func (p *Plan) Ledgers(ctx context.Context, dir string, each func(step int, l plume.Ledger, branchKg []float64) error) (warnings []string, err error) {
+	err = read(ctx, dir, ledgerFile, func(f io.Reader) error {
 		report, err := bltm.ReadReport(f, ledgerFile)
 		if err != nil {
 			return err
@@ -172,17 +171,17 @@ func (p *Plan) Ledgers(dir string, each func(step int, l plume.Ledger, branchKg 
 // Check reads an output of a foreign set where a later step will read it, so
 // that a short or garbled file is laid to the engine that left it. Errors as in
 // Profiles.
-func (p *Plan) Check(dir, name string) error {
+func (p *Plan) Check(ctx context.Context, dir, name string) error {
 	switch name {
 	case flowFile:
-		return read(dir, flowFile, func(f io.Reader) error {
+		return read(ctx, dir, flowFile, func(f io.Reader) error {
 			r := daflow.NewFlowReader(f, flowFile, p.Flow.GridCounts(), p.Flow.Steps)
 			for r.Next() {
 			}
 			return r.Err()
 		})
 	case concentrationFile:
-		return read(dir, concentrationFile, func(f io.Reader) error { return bltm.CheckConcentrations(f, p.Header) })
+		return read(ctx, dir, concentrationFile, func(f io.Reader) error { return bltm.CheckConcentrations(f, p.Header) })
 	}
 	return nil
 }
@@ -192,16 +191,32 @@ func unexpected(file, problem string) error {
 }
 
 // read opens an output in dir, and no link that leads out of it, and gives every
-// fault found in it its reason.
-func read(dir, name string, parse func(io.Reader) error) error {
-	f, err := os.OpenInRoot(dir, name)
+// fault found in it its reason. When ctx ends the error is its cause.
+func read(ctx context.Context, dir, name string, parse func(io.Reader) error) error {
+	f, err := OpenFile(dir, name)
 	if err != nil {
 		return &reason.Error{Code: reason.EngineOutputMissing, Err: err, Detail: name + " cannot be read"}
 	}
 	defer f.Close()
-	err = parse(bufio.NewReaderSize(f, 1<<18))
+	err = parse(bufio.NewReaderSize(whileWanted{ctx, f}, 1<<18))
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if len(reason.Faults(err)) == 0 {
 		return err
 	}
 	return reason.Wrap(reason.EngineOutputInvalid, err, name+" is not valid")
+}
+
+// whileWanted reads until a context ends: an output may have some gigabytes.
+type whileWanted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w whileWanted) Read(b []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.r.Read(b)
 }

@@ -112,7 +112,7 @@ func computed(t *testing.T, p *Plan) (map[string]*plume.Curve, plume.Ledger) {
 		t.Fatal(err)
 	}
 	var last plume.Ledger
-	if _, err := p.Ledgers(dir, func(_ int, l plume.Ledger, _ []float64) error { last = l; return nil }); err != nil {
+	if _, err := p.Ledgers(t.Context(), dir, func(_ int, l plume.Ledger, _ []float64) error { last = l; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	profiles := 0

@@ -1,16 +1,12 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"rsmsjob/internal/process"
@@ -29,26 +25,14 @@ type Runner struct {
 	Env        []string
 	// Check looks at an output of a foreign set that a later step reads; see
 	// Plan.Check.
-	Check func(dir, name string) error
+	Check func(ctx context.Context, dir, name string) error
 	Log   *slog.Logger
 	// Progress hears the engine's name and which part of it is done, 0..1.
 	Progress func(step string, part float64)
 }
 
-// underWine reports whether Wine is what starts the engines.
-func (s *Set) underWine() bool {
-	return slices.ContainsFunc(s.Steps, func(step Step) bool {
-		return step.Path != step.Executable && strings.HasPrefix(filepath.Base(step.Path), "wine")
-	})
-}
-
-const (
-	// maxOutput is what an engine may write to each of its streams, in bytes.
-	maxOutput = 64 << 20
-	// The ends of the names of the files that keep its streams.
-	stdoutSuffix = ".stdout"
-	stderrSuffix = ".stderr"
-)
+// maxOutput is what an engine may write to each of its streams, in bytes.
+const maxOutput = 64 << 20
 
 // Run runs the engines one after the other in dir, an absolute path, and stops
 // at the first that fails. Errors carry a reason; what an engine said is in
@@ -59,16 +43,19 @@ func (r *Runner) Run(ctx context.Context, dir string) error {
 		// Programs that know fixed names for their scratch files must not meet
 		// those of another run.
 		env = append(env, "TEMP="+dir, "TMP="+dir)
-		// Wine has the socket of its server there: all runs in a prefix must
-		// find the same one.
-		if !r.Set.underWine() {
+		if r.Set.underWine() {
+			env = append(env, wineTemporary(dir)...)
+		} else {
 			env = append(env, "TMPDIR="+dir)
 		}
 	}
 	env = append(env, r.Set.Env...)
-	made := inputs()
+	r.Log.Info("engines", "set", r.Set.Name, "sha256", r.Set.Hash, "files_sha256", r.Set.Files)
+	made, begun := inputs(), 0
+	defer func() { r.keepLogs(dir, begun) }()
 	for _, step := range r.Set.Steps {
 		r.Progress(step.Name, 0)
+		begun++
 		if err := r.step(ctx, step, dir, env, made); err != nil {
 			return err
 		}
@@ -90,7 +77,6 @@ func (r *Runner) step(ctx context.Context, step Step, dir string, env, made []st
 		return folderError(err)
 	}
 	result, err := r.start(ctx, step, dir, env)
-	r.keepLogs(root, step)
 	if err != nil {
 		return err
 	}
@@ -104,9 +90,12 @@ func (r *Runner) step(ctx context.Context, step Step, dir string, env, made []st
 	if err := before.unchanged(root); err != nil {
 		return err
 	}
+	if err := r.Set.untouched(step.Name); err != nil {
+		return err
+	}
 	if r.Set.Foreign {
 		for _, name := range step.Outputs {
-			if err := r.Check(dir, name); err != nil {
+			if err := r.Check(ctx, dir, name); err != nil {
 				return err
 			}
 		}
@@ -120,8 +109,8 @@ func (r *Runner) step(ctx context.Context, step Step, dir string, env, made []st
 
 // start runs the engine of a step to its end.
 func (r *Runner) start(ctx context.Context, step Step, dir string, env []string) (process.Result, error) {
-	ctx, stop := watchSize(ctx, dir, r.Set.MaxBytes, step.Name)
-	result, err := process.Run(ctx, process.Command{
+	watched, stop := watchSize(ctx, dir, r.Set.MaxBytes, step.Name)
+	result, err := process.Run(watched, process.Command{
 		Path: step.Path, Args: step.Args, Dir: dir, Env: env, Stdin: step.Stdin,
 		Stdout: step.Name + stdoutSuffix, Stderr: step.Name + stderrSuffix,
 		MaxOutput: maxOutput, Timeout: r.limit(step), Grace: r.Grace, Supervisor: r.Supervisor,
@@ -132,10 +121,10 @@ func (r *Runner) start(ctx context.Context, step Step, dir string, env []string)
 		},
 	})
 	stop()
-	if err := r.judge(ctx, step, result, err); err != nil {
+	if err := r.judge(watched, step, result, err); err != nil {
 		return result, err
 	}
-	return result, tooMuch(dir, r.Set.MaxBytes, step.Name)
+	return result, tooMuch(ctx, dir, r.Set.MaxBytes, step.Name)
 }
 
 // limit is how long a step may take.
@@ -150,7 +139,7 @@ func (r *Runner) limit(step Step) time.Duration {
 // stands where the step's own files will is not its work: an earlier step left
 // it, perhaps as a link to somewhere else.
 func (r *Runner) prepare(root *os.Root, step Step, made []string) (*before, error) {
-	for _, name := range append(slices.Clone(step.Outputs), step.Name+stdoutSuffix, step.Name+stderrSuffix) {
+	for _, name := range append(slices.Clone(step.Outputs), step.logs()...) {
 		if _, err := root.Lstat(name); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -160,54 +149,6 @@ func (r *Runner) prepare(root *os.Root, step Step, made []string) (*before, erro
 		}
 	}
 	return look(root, step, made)
-}
-
-// keepLogs sees that what is published as the words of an engine is the file
-// that was kept of them, and no link that it put there.
-func (r *Runner) keepLogs(root *os.Root, step Step) {
-	for _, name := range []string{step.Name + stdoutSuffix, step.Name + stderrSuffix} {
-		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
-			r.Log.Warn("engine "+step.Name+" put something else in the place of "+name+"; removed", "engine", step.Name)
-			if err := remove.AllAt(root, name); err != nil {
-				r.Log.Warn("it could not be removed", "error", err)
-			}
-		}
-	}
-}
-
-// shown reports whether a step printed the text that means success.
-func shown(root *os.Root, step Step) bool {
-	for _, name := range []string{step.Name + stdoutSuffix, step.Name + stderrSuffix} {
-		f, err := root.Open(name)
-		if err != nil {
-			continue
-		}
-		found := holds(f, []byte(step.Success))
-		f.Close()
-		if found {
-			return true
-		}
-	}
-	return false
-}
-
-// holds reports whether what r reads has a text in it, which is short.
-func holds(r io.Reader, text []byte) bool {
-	b := make([]byte, 64<<10)
-	kept := 0
-	for {
-		n, err := r.Read(b[kept:])
-		if bytes.Contains(b[:kept+n], text) {
-			return true
-		}
-		if err != nil {
-			return false
-		}
-		// The text may begin in one piece and end in the next.
-		last := min(kept+n, len(text)-1)
-		copy(b, b[kept+n-last:kept+n])
-		kept = last
-	}
 }
 
 func folderError(err error) error {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +37,8 @@ type Set struct {
 	Env []string
 	// MaxBytes is what all files of a run may have together; 0 is without limit.
 	MaxBytes int64
+	// hashed are the files of Files when they were, by path.
+	hashed map[string]fs.FileInfo
 }
 
 // Version names the set and its executables, short enough for a table column.
@@ -106,7 +110,7 @@ func Bundled(self, runner string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := hashFile(self)
+	sum, _, err := hashFile(self)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +141,7 @@ func onPath(words []string, from string) ([]string, error) {
 // hash sets the hashes of the set over its files, by what they are to it. A file
 // may be more than one thing: an executable of two steps.
 func (s *Set) hash(dir string, roles [][2]string) error {
-	s.Files = map[string]string{}
+	s.Files, s.hashed = map[string]string{}, map[string]fs.FileInfo{}
 	all := sha256.New()
 	for _, role := range roles {
 		name, err := filepath.Rel(dir, role[1])
@@ -146,7 +150,7 @@ func (s *Set) hash(dir string, roles [][2]string) error {
 		}
 		name = filepath.ToSlash(name)
 		if s.Files[name] == "" {
-			if s.Files[name], err = hashFile(role[1]); err != nil {
+			if s.Files[name], s.hashed[role[1]], err = hashFile(role[1]); err != nil {
 				return err
 			}
 		}
@@ -156,16 +160,36 @@ func (s *Set) hash(dir string, roles [][2]string) error {
 	return nil
 }
 
-func hashFile(path string) (string, error) {
+// untouched checks that the files of a set are those that were hashed: what a
+// run says of its engines must be true, and an engine that writes to their folder
+// spoils other runs as well.
+func (s *Set) untouched(step string) error {
+	for _, path := range slices.Sorted(maps.Keys(s.hashed)) {
+		was := s.hashed[path]
+		is, err := os.Stat(path)
+		if err == nil && os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime()) {
+			continue
+		}
+		return reason.New(reason.EngineFailed, "%s in EXE_DIR is not what it was when the run began: engine %s changed it, or somebody else did; "+
+			"an engine may write in its run folder only, and new engines go into a new folder", shownName(filepath.Base(path)), step)
+	}
+	return nil
+}
+
+// hashFile is the SHA-256 of a file, in hexadecimal, and the file that has it.
+func hashFile(path string) (string, fs.FileInfo, error) {
+	var info fs.FileInfo
 	sum := sha256.New()
 	f, err := os.Open(path)
 	if err == nil {
-		_, err = io.Copy(sum, f)
+		if info, err = f.Stat(); err == nil {
+			_, err = io.Copy(sum, f)
+		}
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return "", &reason.Error{Code: reason.EngineMissing, Err: err,
+		return "", nil, &reason.Error{Code: unreadable(err), Err: err,
 			Detail: fmt.Sprintf("engine file %s cannot be read: is it yours to read?", shownName(filepath.Base(path)))}
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return hex.EncodeToString(sum.Sum(nil)), info, nil
 }

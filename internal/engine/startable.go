@@ -12,28 +12,56 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"rsmsjob/internal/process"
 	"rsmsjob/internal/reason"
 )
 
+// unreadable is the reason of an engine that cannot be read: what a file system
+// or a busy machine refuses now it may give later, and then no message is lost
+// over it.
+func unreadable(err error) reason.Code {
+	for _, passing := range []error{syscall.EIO, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EHOSTDOWN} {
+		if errors.Is(err, passing) {
+			return reason.EngineFailed
+		}
+	}
+	return reason.EngineMissing
+}
+
 // startable finds what can be said against starting a file before it is
 // started: check says it, and no message is lost over it.
 func startable(path string) error {
-	name := shownName(filepath.Base(path))
 	if _, err := exec.LookPath(path); err != nil {
-		return reason.New(reason.EngineMissing, "%s in EXE_DIR %s may not be executed: give permission (chmod +x), or name a RSMS_ENGINE_RUNNER",
-			name, filepath.Dir(path))
+		return reason.New(reason.EngineMissing, "%s in EXE_DIR %s may not be executed: %s, or name a RSMS_ENGINE_RUNNER",
+			shownName(filepath.Base(path)), filepath.Dir(path), remedy(path))
 	}
 	begin := head(path)
 	problem := scriptProblem(begin)
 	if problem == "" && foreign(begin) && !emulated() {
 		problem = notExecutable(begin)
 	}
-	if problem != "" {
-		return reason.New(reason.EngineMissing, "%s in EXE_DIR %s cannot be started: %s", name, filepath.Dir(path), problem)
+	if runtime.GOOS == "windows" {
+		problem = programProblem(path, systemRefuses)
 	}
-	return nil
+	return unstartable(path, problem)
+}
+
+// unstartable is the error of a file with a problem, nil for "".
+func unstartable(path, problem string) error {
+	if problem == "" {
+		return nil
+	}
+	return reason.New(reason.EngineMissing, "%s in EXE_DIR %s cannot be started: %s", shownName(filepath.Base(path)), filepath.Dir(path), problem)
+}
+
+// remedy is what to do where a file may not be executed.
+func remedy(path string) string {
+	if runtime.GOOS == "windows" {
+		return "Windows goes by the end of the name, so call it " + shownName(spellings(filepath.Base(path))[0])
+	}
+	return "give permission (chmod +x)"
 }
 
 // foreign reports whether what begins so is certainly no program that this
@@ -103,13 +131,15 @@ func startProblem(path string, e *process.StartError) string {
 		return "it is a folder; the file to start is wanted"
 	case errors.Is(e.Kind, process.ErrLibrary):
 		return "a shared library that it needs is missing; the log has its name: install it, or name its folder in LD_LIBRARY_PATH; for a program for Windows put it beside the program"
+	case errors.Is(e.Kind, process.ErrBatch):
+		return "it is a batch file, and what reads those would change or execute its path or an argument; the log names the character: do without it, or start a program instead"
 	case scriptProblem(begin) != "":
 		return scriptProblem(begin)
 	case errors.Is(e.Kind, process.ErrInterpreter):
 		return "the loader it was built for is missing: it is for another C library, or a 32-bit program; build it for this system, or link it statically"
 	case errors.Is(e.Kind, process.ErrNotExecutable):
 		if _, err := exec.LookPath(path); err != nil {
-			return "it may not be executed; give permission (chmod +x)"
+			return "it may not be executed; " + remedy(path)
 		}
 		return notExecutable(begin)
 	}

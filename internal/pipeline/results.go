@@ -2,10 +2,11 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
-	"os"
 
 	"rsmsjob/internal/engine"
 	"rsmsjob/internal/plume"
@@ -36,14 +37,15 @@ func check(ctx context.Context, plan *engine.Plan, dir string, progress func(par
 	branches := len(plan.Flow.Network.Branches)
 	r := &results{tolerance: s.ConcentrationTolerance, intakes: []plume.Intake{},
 		edges: plume.NewEdges(plan.Case.Index, places, branches, plan.Lengths(), s.ConcentrationTolerance)}
-	branchKg, err := r.readBalance(plan, dir)
+	branchKg, err := r.readBalance(ctx, plan, dir)
 	if err != nil {
 		return nil, err
 	}
 	progress(0.1)
+	agree := newAgreement(plan)
 	err = plan.Profiles(ctx, dir, func(step int, c []float64) error {
 		r.edges.Profile(plan.Time(step), c, branchKg[step])
-		return nil
+		return agree.byTime(step, c)
 	})
 	if err != nil {
 		return nil, err
@@ -57,9 +59,12 @@ func check(ctx context.Context, plan *engine.Plan, dir string, progress func(par
 		if p.Feature == river.Intake {
 			r.intakes = append(r.intakes, plume.IntakeOf(p.Place, c, s.SpillTime, s.ConcentrationTolerance, threshold))
 		}
-		return nil
+		return agree.byPlace(c)
 	})
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return r, agree.settle(ctx, dir)
 }
 
 // mostOutOfBalance is the relative error of the mass ledger beyond which an
@@ -68,10 +73,10 @@ const mostOutOfBalance = 0.01
 
 // readBalance fills the mass balance at the output times and returns the mass
 // in each branch by step.
-func (r *results) readBalance(plan *engine.Plan, dir string) (map[int][]float64, error) {
+func (r *results) readBalance(ctx context.Context, plan *engine.Plan, dir string) (map[int][]float64, error) {
 	branchKg := map[int][]float64{}
 	var last plume.Ledger
-	warnings, err := plan.Ledgers(dir, func(step int, l plume.Ledger, kg []float64) error {
+	warnings, err := plan.Ledgers(ctx, dir, func(step int, l plume.Ledger, kg []float64) error {
 		last = l
 		if step%plan.Case.Scenario.OutputEvery() == 0 {
 			r.balance.Add(plan.Time(step), l)
@@ -179,31 +184,42 @@ const maxLog = 4 << 20
 // has empty ones.
 func engineLogs(dir, jobID string, set *engine.Set) []publish.Blob {
 	var blobs []publish.Blob
-	for _, step := range set.Steps {
-		for _, name := range []string{step.Name + ".stdout", step.Name + ".stderr"} {
-			blobs = append(blobs, publish.Blob{Name: storage.RunPrefix + jobID + "/" + name, Write: func(w io.Writer) error {
-				f, err := os.OpenInRoot(dir, name) // a foreign engine may have put a link there
-				if os.IsNotExist(err) {
-					return nil
-				}
-				if err != nil {
-					return fmt.Errorf("read the log of an engine: %w", err)
-				}
-				defer f.Close()
-				info, err := f.Stat()
-				if err != nil {
-					return err
-				}
-				if left := info.Size() - maxLog; left > 0 {
-					fmt.Fprintf(w, "[%d bytes left out]\n", left)
-					if _, err := f.Seek(left, io.SeekStart); err != nil {
-						return err
-					}
-				}
-				_, err = io.Copy(w, f)
-				return err
-			}})
-		}
+	for _, name := range set.Logs() {
+		blobs = append(blobs, publish.Blob{Name: storage.RunPrefix + jobID + "/" + name, Write: func(w io.Writer) error {
+			return writeLog(w, dir, name)
+		}})
 	}
 	return blobs
+}
+
+// writeLog writes the end of a log. One that cannot be read costs neither the
+// others nor the result: it says so itself.
+func writeLog(w io.Writer, dir, name string) error {
+	f, err := engine.OpenFile(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return notKept(w)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return notKept(w)
+	}
+	if left := info.Size() - maxLog; left > 0 {
+		if _, err := f.Seek(left, io.SeekStart); err != nil {
+			return notKept(w)
+		}
+		if _, err := fmt.Fprintf(w, "[%d bytes left out]\n", left); err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(w, f)
+	return err
+}
+
+func notKept(w io.Writer) error {
+	_, err := io.WriteString(w, "[this log was not kept: it could not be read, or something else stood in its place]\n")
+	return err
 }

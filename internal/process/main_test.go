@@ -39,6 +39,9 @@ func children() map[string]func(args []string) int {
 		"hold":       childHold,
 		"parent":     childParent,
 		"stopper":    childStopper,
+		"group":      childGroup,
+		"orphan":     childOrphan,
+		"joiner":     childJoiner,
 		"runner":     childRunner,
 		"supervisor": process.Supervise,
 		"tail":       childTail,
@@ -328,6 +331,42 @@ func childParent(args []string) int {
 func childStopper(args []string) int {
 	hold(args[0])
 	unix.Kill(0, unix.SIGSTOP)
+	forever()
+	return 0
+}
+
+// childGroup does to its own group what a shell does by "kill 0": args are the
+// lifeline and the signal. One in a session of its own is left behind.
+func childGroup(args []string) int {
+	if code := childParent([]string{args[0], "exit", "session"}); code != 5 {
+		return code
+	}
+	return childKill(0, args[1])
+}
+
+// childOrphan kills its supervisor; one in its group is left behind.
+func childOrphan(args []string) int {
+	if code := childParent([]string{args[0], "exit"}); code != 5 {
+		return code
+	}
+	return childKill(os.Getppid(), "9")
+}
+
+func childKill(pid int, number string) int {
+	var s int
+	fmt.Sscan(number, &s)
+	unix.Kill(pid, syscall.Signal(s))
+	forever()
+	return 0
+}
+
+// childJoiner leaves its group for that of its supervisor.
+func childJoiner(args []string) int {
+	if err := unix.Setpgid(0, os.Getppid()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 94
+	}
+	hold(args[0])
 	forever()
 	return 0
 }

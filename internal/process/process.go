@@ -119,6 +119,9 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if err := checkExecutable(c.Path); err != nil {
 		return never, err
 	}
+	if err := c.unfit(); err != nil {
+		return never, err
+	}
 
 	runCtx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -170,29 +173,21 @@ func (c *Command) run(ctx context.Context, out *output) (Result, error) {
 	r := Result{Cause: StartFailed, ExitCode: -1}
 	t, err := newTree(c)
 	if err != nil {
-		return r, fmt.Errorf("prepare process: %w", err)
+		e := &StartError{Path: c.Path, Err: fmt.Errorf("prepare process: %w", err)}
+		if shortage(err) {
+			e.Kind = ErrShortage
+		}
+		return r, e
 	}
 	defer t.close()
-	cmd := &exec.Cmd{
-		Path:      c.Path,
-		Args:      append([]string{c.Path}, c.Args...),
-		Dir:       c.Dir,
-		Env:       append([]string{}, c.Env...), // never nil: that would inherit ours
-		Stdout:    &out.stdout,
-		Stderr:    &out.stderr,
-		WaitDelay: waitDelay,
-	}
-	if len(c.Stdin) > 0 {
-		cmd.Stdin = bytes.NewReader(c.Stdin)
-	}
-
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
 		defer cancel()
 	}
 	began := time.Now()
-	if err := t.start(cmd); err != nil {
+	cmd, err := c.start(t, out)
+	if err != nil {
 		return r, err
 	}
 	w := watch(ctx, t, c.Grace)
@@ -218,6 +213,31 @@ func (c *Command) run(ctx context.Context, out *output) (Result, error) {
 		r.Cause = Cancelled
 	}
 	return r, nil
+}
+
+// start starts the child as t would have it.
+func (c *Command) start(t *tree, out *output) (cmd *exec.Cmd, err error) {
+	err = whileBusy(func() error {
+		cmd = c.build(out) // one starts once only
+		return t.start(cmd)
+	})
+	return cmd, err
+}
+
+func (c *Command) build(out *output) *exec.Cmd {
+	cmd := &exec.Cmd{
+		Path:      c.Path,
+		Args:      append([]string{c.Path}, c.Args...),
+		Dir:       c.Dir,
+		Env:       append([]string{}, c.Env...), // never nil: that would inherit ours
+		Stdout:    &out.stdout,
+		Stderr:    &out.stderr,
+		WaitDelay: waitDelay,
+	}
+	if len(c.Stdin) > 0 {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	return cmd
 }
 
 // watcher stops a tree when its context ends.

@@ -3,31 +3,27 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// tree is a child and its process group, which has the child's id.
+// tree is a child and its process group. Behind a supervisor the group is the
+// supervisor's, and the child leads another one: what it does to its own group
+// must not reach who watches over it.
 type tree struct {
 	path, dir string
 	prefix    []string // supervisor, nil without one
 	// Ends of the pipes to the supervisor: the child's ends until it has
 	// started, ours until the run is over.
 	theirs, ours []*os.File
-
-	mu     sync.Mutex
-	group  int  // 0 before the start
-	sealed bool // the leader is reaped: its number may be another's by now
+	leader       group
+	heard        hearing
 }
 
 func newTree(c *Command) (*tree, error) {
@@ -35,18 +31,19 @@ func newTree(c *Command) (*tree, error) {
 	if len(c.Supervisor) == 0 {
 		return t, nil
 	}
-	deathRead, deathWrite, err := os.Pipe()
+	orderRead, orderWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	statusRead, statusWrite, err := os.Pipe()
 	if err != nil {
-		deathRead.Close()
-		deathWrite.Close()
+		orderRead.Close()
+		orderWrite.Close()
 		return nil, err
 	}
-	t.theirs = []*os.File{deathRead, statusWrite} // descriptors 3 and 4
-	t.ours = []*os.File{deathWrite, statusRead}
+	t.theirs = []*os.File{orderRead, statusWrite} // descriptors 3 and 4
+	t.ours = []*os.File{orderWrite, statusRead}
+	t.heard.open(statusRead)
 	return t, nil
 }
 
@@ -83,14 +80,19 @@ func (t *tree) start(cmd *exec.Cmd) error {
 		return startError(path, t.dir, err)
 	}
 	closeAll(t.theirs)
-	t.mu.Lock()
-	t.group = cmd.Process.Pid
-	t.mu.Unlock()
+	t.leader.lead(cmd.Process.Pid)
 	return nil
 }
 
-// interrupt asks the group to end and reports whether it could.
-func (t *tree) interrupt() bool { return t.signal(unix.SIGTERM) }
+// interrupt asks the group to end, or has the supervisor ask the child's, and
+// reports whether it could.
+func (t *tree) interrupt() bool {
+	if len(t.prefix) == 0 {
+		return t.leader.signal(unix.SIGTERM)
+	}
+	_, err := t.ours[0].Write([]byte{'.'})
+	return err == nil
+}
 
 // kill kills the group or, so that what left it dies as well, has the
 // supervisor do so.
@@ -100,48 +102,30 @@ func (t *tree) kill() {
 		return
 	}
 	t.ours[0].Close()
-	t.signal(unix.SIGCONT) // it may have stopped its own group, the supervisor too
+	t.leader.signal(unix.SIGCONT) // somebody may have stopped it
 }
 
-// force kills the group.
-func (t *tree) force() { t.signal(unix.SIGKILL) }
-
-func (t *tree) signal(s syscall.Signal) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.group == 0 || t.sealed {
-		return false
+// force kills the group and, unless the supervisor says that it has done so,
+// the child's.
+func (t *tree) force() {
+	if len(t.prefix) > 0 {
+		if child := t.heard.unkilled(); child != 0 {
+			unix.Kill(-child, unix.SIGKILL)
+		}
 	}
-	return unix.Kill(-t.group, s) == nil
+	t.leader.kill()
 }
 
 // wait returns when the leader has ended, the rest of the group is killed and
 // the output is read.
-func (t *tree) wait(cmd *exec.Cmd) error {
-	if awaitExit(cmd.Process.Pid) {
-		// Not reaped yet, so that the number of the group is still its own.
-		t.force()
-		t.seal()
-		return cmd.Wait()
-	}
-	err := cmd.Wait()
-	t.force()
-	t.seal()
-	return err
-}
-
-func (t *tree) seal() {
-	t.mu.Lock()
-	t.sealed = true
-	t.mu.Unlock()
-}
+func (t *tree) wait(cmd *exec.Cmd) error { return t.leader.wait(cmd, t.force) }
 
 // report fills in how the child ended: what the supervisor says of it, or what
 // the system says of the leader.
 func (t *tree) report(state *os.ProcessState, r *Result) error {
 	end := endOf(state)
 	if len(t.prefix) > 0 {
-		said, err := t.readEnd()
+		said, err := t.heard.end()
 		switch {
 		case err == nil:
 			end = said
@@ -165,37 +149,6 @@ func (t *tree) report(state *os.ProcessState, r *Result) error {
 	return nil
 }
 
-func (t *tree) readEnd() (ending, error) {
-	var end ending
-	pipe := t.ours[1]
-	if err := pipe.SetReadDeadline(time.Now().Add(waitDelay)); err != nil {
-		return end, err
-	}
-	err := json.NewDecoder(io.LimitReader(pipe, 64<<10)).Decode(&end)
-	return end, err
-}
-
-// ending is how a child ended, as the supervisor reports it.
-type ending struct {
-	StartError   string // set when it never ran
-	StartKind    int    // index into startKinds, -1 for none
-	Code         int
-	Signal       syscall.Signal
-	MaxRSS       int64 // bytes
-	User, System time.Duration
-}
-
-func endOf(state *os.ProcessState) ending {
-	end := ending{Code: state.ExitCode(), User: state.UserTime(), System: state.SystemTime()}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		end.Signal = status.Signal()
-	}
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		end.MaxRSS = int64(usage.Maxrss) * rssUnit
-	}
-	return end
-}
-
 func mayExecute(info fs.FileInfo) bool { return info.Mode()&0o111 != 0 }
 
 // startKind gives an error of starting an existing file its kind.
@@ -205,9 +158,32 @@ func startKind(err error) error {
 		return ErrInterpreter
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EPERM):
 		return ErrNotExecutable
+	case shortage(err):
+		return ErrShortage
 	}
 	return nil
 }
+
+// shortage reports whether err may be gone the next time: no room for another
+// process or file, a disk or network that hiccups, or a file that is written.
+func shortage(err error) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	switch number {
+	case unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.EIO, unix.ESTALE:
+		return true
+	}
+	return busy(err)
+}
+
+// busy reports whether somebody has the executable open to write it, be it a
+// copy of its descriptor that another child has until it executes.
+func busy(err error) bool { return errors.Is(err, unix.ETXTBSY) }
+
+// unfit is nil: a program gets its arguments as they are.
+func (c *Command) unfit() error { return nil }
 
 // exception is the name of the exception that ended a program under Wine.
 func exception(code int, tail string) string {

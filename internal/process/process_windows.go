@@ -190,9 +190,36 @@ func startKind(err error) error {
 		return ErrNotExecutable
 	case errors.Is(err, windows.ERROR_MOD_NOT_FOUND):
 		return ErrLibrary
+	case shortage(err):
+		return ErrShortage
 	}
 	return nil
 }
+
+// shortage reports whether err may be gone the next time: no room for another
+// process or file, a disk or network that hiccups, or a file that is in use.
+func shortage(err error) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	switch number {
+	case windows.ERROR_COMMITMENT_LIMIT, windows.ERROR_NO_SYSTEM_RESOURCES, windows.ERROR_NOT_ENOUGH_MEMORY,
+		windows.ERROR_OUTOFMEMORY, windows.ERROR_TOO_MANY_OPEN_FILES, windows.ERROR_NOT_ENOUGH_QUOTA,
+		windows.ERROR_WORKING_SET_QUOTA, windows.ERROR_MAX_THRDS_REACHED, windows.ERROR_IO_DEVICE:
+		return true
+	}
+	return busy(err)
+}
+
+// busy reports whether somebody has the executable open in a way that does not
+// go with starting it, as one does that looks for viruses.
+func busy(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION)
+}
+
+// unfit returns what is wrong with the arguments of a batch file.
+func (c *Command) unfit() error { return unfitForBatch(c.Path, c.Args) }
 
 // missingLibrary reports whether a child ended before its own code began, for
 // want of a library, of a part of one, or of one for its kind of machine.

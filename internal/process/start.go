@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // Why a child could not be started; errors.Is finds them in a *StartError.
@@ -13,6 +14,9 @@ var (
 	ErrNotExecutable = errors.New("file cannot be executed here")
 	ErrInterpreter   = errors.New("interpreter or loader of the executable is missing")
 	ErrLibrary       = errors.New("shared library of the executable is missing")
+	ErrBatch         = errors.New("batch file would not get its arguments as they are")
+	// ErrShortage is the one that may pass: the same start can succeed later.
+	ErrShortage = errors.New("system is short of what a new process needs")
 )
 
 // StartError says that a child could not be started.
@@ -53,6 +57,8 @@ func checkExecutable(path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &StartError{Path: path, Kind: ErrNotFound, Err: err}
+	case err != nil && shortage(err):
+		return &StartError{Path: path, Kind: ErrShortage, Err: err}
 	case err != nil:
 		return &StartError{Path: path, Err: err}
 	case info.IsDir():
@@ -66,8 +72,24 @@ func checkExecutable(path string) error {
 // startError gives err, which starting an existing file in an existing folder
 // gave, its kind.
 func startError(path, dir string, err error) error {
-	if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
+	if info, statErr := os.Stat(dir); !shortage(statErr) && (statErr != nil || !info.IsDir()) {
 		return &StartError{Path: path, Err: errors.Join(errors.New("folder to run in is missing"), statErr)}
 	}
 	return &StartError{Path: path, Kind: startKind(err), Err: err}
+}
+
+// busyPatience bounds the pauses between the tries to start what is busy: 127 ms
+// in all.
+const busyPatience = 64 * time.Millisecond
+
+// whileBusy calls start, which must not go on where an earlier call ended, until
+// it says something else than that the executable is busy, a few times at most.
+func whileBusy(start func() error) error {
+	for pause := time.Millisecond; ; pause *= 2 {
+		err := start()
+		if !busy(err) || pause > busyPatience {
+			return err
+		}
+		time.Sleep(pause)
+	}
 }

@@ -87,8 +87,6 @@ func TestGrandchildInItsOwnSession(t *testing.T) {
 	}
 }
 
-// One that stops its own group stops its supervisor as well, which must kill
-// all the same.
 func TestStoppedGroup(t *testing.T) {
 	both(t, func(t *testing.T, build func(string, ...string) process.Command) {
 		life := newLifeline(t)
@@ -101,6 +99,50 @@ func TestStoppedGroup(t *testing.T) {
 		life.dead(t)
 		noChildren(t)
 	})
+}
+
+// What an engine does to its own group does not reach its supervisor, which
+// tells how it ended and kills what left the group.
+func TestOwnGroup(t *testing.T) {
+	for number, name := range map[string]string{"9": "SIGKILL", "15": "SIGTERM", "1": "SIGHUP", "2": "SIGINT"} {
+		t.Run(name, func(t *testing.T) {
+			used.Store("hold", true)
+			life := newLifeline(t)
+			r := run(t, context.Background(), supervised(t, command(t, "group", life.path, number)))
+			if r.Cause != process.Exited || r.Signal != name {
+				t.Errorf("got %+v, want ended by %s", r, name)
+			}
+			if runtime.GOOS == "linux" {
+				life.dead(t)
+			} else {
+				life.file.Close()
+			}
+			noChildren(t)
+		})
+	}
+}
+
+// Without its supervisor a child dies with its group all the same.
+func TestSupervisorKilled(t *testing.T) {
+	life := newLifeline(t)
+	r := run(t, context.Background(), supervised(t, command(t, "orphan", life.path)))
+	if r.Cause != process.Exited || r.Signal != "SIGKILL" {
+		t.Errorf("got %+v, want ended by SIGKILL", r)
+	}
+	life.dead(t)
+	noChildren(t)
+}
+
+func TestChildInAnotherGroup(t *testing.T) {
+	life := newLifeline(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { life.await(t, 1); cancel() }()
+	if r := run(t, ctx, supervised(t, command(t, "joiner", life.path))); r.Cause != process.Cancelled || r.Signal != "SIGKILL" {
+		t.Errorf("got %+v, want cancelled by SIGKILL", r)
+	}
+	life.dead(t)
+	noChildren(t)
 }
 
 type killedRunner struct {

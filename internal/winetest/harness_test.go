@@ -51,7 +51,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer quietly("wineserver", "-k")
-	if err := quietly("wine", "cmd", "/c", "exit"); err != nil {
+	// The prefix of the image has these settings.
+	if err := quietly("wine", "regedit", "/S", "../../scripts/wine/prefix.reg"); err != nil {
 		fmt.Fprintln(os.Stderr, "start Wine:", err)
 		return 1
 	}

@@ -74,6 +74,32 @@ func TestEveryRoad(t *testing.T) {
 	}
 }
 
+// H16: the temporary folder that a program asks the system for is that of its
+// run, also where Wine does not come first in the runner.
+func TestTemporaryFolder(t *testing.T) {
+	for _, c := range []struct {
+		road
+		runner string
+	}{{roads()[0], ""}, {roads()[1], "wine"}, {roads()[1], "env wine"}} {
+		t.Run(strings.TrimSpace(c.name+" "+c.runner), func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, c.road)
+			l.bad("engine.exe", "temporary")
+			settings := []string{"RSMS_KEEP_WORK_DIR=true"}
+			if c.runner != "" {
+				settings = append(settings, "RSMS_ENGINE_RUNNER="+c.runner)
+			}
+			j := l.start(settings)
+			j.exits(10)
+			found, err := filepath.Glob(filepath.Join(l.work(), "rsms-*", "fort.10"))
+			check(t, err)
+			if len(found) != 1 {
+				t.Errorf("in the run folder: %q; %v", found, j.last()["msg"])
+			}
+		})
+	}
+}
+
 // own are the members of documents that tell of the run itself: when and by what
 // program it was. A run key is over the engines as well.
 var own = regexp.MustCompile(`(?i)^(run_?key|engine.*|files|owner|lease_?until|started_?at|finished_?at|commit)$`)

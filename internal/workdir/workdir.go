@@ -89,12 +89,16 @@ func Sweep(parent string) []string {
 	if parent == "" {
 		parent = os.TempDir()
 	}
-	locks, err := filepath.Glob(filepath.Join(parent, prefix+"*"+lockSuffix))
+	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return nil // parent is no pattern: there is nothing to find
+		return nil // the next run folder is made there, and says why not
 	}
 	var removed []string
-	for _, name := range locks {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
+			continue
+		}
+		name := filepath.Join(parent, e.Name())
 		lock, err := os.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			continue

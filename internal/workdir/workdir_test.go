@@ -85,8 +85,35 @@ func TestMakeSaysWhy(t *testing.T) {
 	if _, err := Make(filepath.Join(t.TempDir(), "nowhere")); !os.IsNotExist(err) {
 		t.Errorf("%v", err)
 	}
-	if swept := Sweep("[nowhere"); swept != nil {
+	if swept := Sweep(filepath.Join(t.TempDir(), "nowhere")); swept != nil {
 		t.Errorf("%v", swept)
+	}
+}
+
+// The name of a folder is no pattern: runs below it are swept, and those of a
+// folder that it would stand for are not.
+func TestSweepTakesNamesAsTheyAre(t *testing.T) {
+	above := t.TempDir()
+	for _, name := range []string{"runs [1]", "runs 1"} {
+		parent := filepath.Join(above, name)
+		if err := os.Mkdir(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, dead := range []string{"rsms-1.lock", "rsms-1", "rsms-2", "other.lock"} {
+			if err := os.WriteFile(filepath.Join(parent, dead), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	swept := Sweep(filepath.Join(above, "runs [1]"))
+	if len(swept) != 1 || swept[0] != "rsms-1" {
+		t.Errorf("swept %v, want rsms-1", swept)
+	}
+	if left := entries(t, filepath.Join(above, "runs 1")); len(left) != 4 {
+		t.Errorf("left in the other folder: %v", left)
+	}
+	if left := entries(t, filepath.Join(above, "runs [1]")); len(left) != 2 {
+		t.Errorf("left: %v", left)
 	}
 }
 

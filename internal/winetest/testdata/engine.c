@@ -12,15 +12,6 @@
 
 static BOOL WINAPI deaf(DWORD event) { (void)event; return TRUE; }
 
-static BOOL WINAPI obedient(DWORD event)
-{
-	if (event != CTRL_BREAK_EVENT)
-		return FALSE;
-	printf("asked to end\n");
-	fflush(stdout);
-	ExitProcess(7); return TRUE;
-}
-
 /* Another copy of the program, which has our streams and stays. */
 static void start_child(DWORD flags)
 {
@@ -38,6 +29,19 @@ static void start_child(DWORD flags)
 	fflush(stdout);
 }
 
+/* Where old programs keep what they need for a while, under a name of theirs. */
+static void keep_in_temporary_folder(void)
+{
+	WCHAR path[MAX_PATH + 16];
+	HANDLE file;
+
+	GetTempPathW(MAX_PATH, path);
+	wcscat(path, L"fort.10");
+	file = CreateFileW(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, 0, NULL);
+	if (file == INVALID_HANDLE_VALUE)
+		fprintf(stderr, "no file: error %lu\n", GetLastError());
+}
+
 static void stay(void)
 {
 	printf("pid %lu\n", GetCurrentProcessId());
@@ -52,9 +56,6 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "deaf")) {
 		SetConsoleCtrlHandler(deaf, TRUE);
-		stay();
-	} else if (!strcmp(mode, "obedient")) {
-		SetConsoleCtrlHandler(obedient, TRUE);
 		stay();
 	} else if (!strcmp(mode, "stay")) {
 		stay();
@@ -82,6 +83,9 @@ int main(int argc, char **argv)
 		while (VirtualAlloc(NULL, (SIZE_T)1 << 44, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE))
 			;
 		RaiseException(0xC0000017, 0, 0, NULL);
+	} else if (!strcmp(mode, "temporary")) {
+		keep_in_temporary_folder();
+		return 8;
 	} else if (!strcmp(mode, "read")) {
 		char word[64];
 

@@ -13,18 +13,24 @@ import (
 
 // The rules of the house.
 const (
-	Pinned     = "Pinned"     // a base image has a tag or a digest, and not latest
+	Pinned     = "Pinned"     // an image has a tag or a digest, and not latest
 	NoAdd      = "NoAdd"      // COPY does what is needed, ADD also fetches and unpacks
-	NoSecret   = "NoSecret"   // no variable for what opens a storage account
+	NoSecret   = "NoSecret"   // nothing that opens a storage account
 	NoDownload = "NoDownload" // programs come from packages or the context
 	ExecForm   = "ExecForm"   // the entry point is the program itself: it gets the signals
 	NotRoot    = "NotRoot"    // the last USER of the image
 	Labels     = "Labels"     // what the image is of
 )
 
-// secret is what the linter of BuildKit does not know: its rule looks for words
-// such as PASSWORD, TOKEN and KEY.
-var secret = regexp.MustCompile(`(?i)CONNECTION_?STRING|SAS|SIGNATURE`)
+var (
+	// secretName is what the linter of BuildKit does not know: its rule looks for
+	// words such as PASSWORD, TOKEN and KEY. The letters SAS are in other words too.
+	secretName = regexp.MustCompile(`(?i)CONNECTION_?STRING|(^|_)SAS(_|$)|SAS_?TOKEN|SIGNATURE`)
+	// secretText is how connection strings, signed addresses and keys look.
+	secretText = regexp.MustCompile(`(?i)(AccountKey|SharedAccessSignature|SharedAccessKey)=|[?&;]sig=|-----BEGIN [A-Z ]*PRIVATE KEY|[A-Za-z0-9+/]{86}==`)
+	// secretFile is what people keep such things in.
+	secretFile = regexp.MustCompile(`(?i)(^|[/\\])(\.env(\.[^/\\]*)?|local\.settings\.json|\.netrc|\.npmrc|id_(rsa|ed25519)|[^/\\]*\.(pem|pfx|p12|key))$`)
+)
 
 var download = regexp.MustCompile(`(?i)\b(curl|wget|Invoke-WebRequest|iwr|Start-BitsTransfer)\b|git\s+clone`)
 
@@ -34,6 +40,7 @@ var labels = []string{"version", "revision", "source", "licenses"}
 func house(stages []instructions.Stage, global []instructions.ArgCommand, escape rune, os string) []Finding {
 	r := &report{os: os, lex: shell.NewLex(escape), defaults: defaults{}}
 	for _, a := range global {
+		r.arguments(&a)
 		for _, pair := range a.Args {
 			if pair.Value != nil {
 				r.defaults[pair.Key] = *pair.Value
@@ -44,7 +51,7 @@ func house(stages []instructions.Stage, global []instructions.ArgCommand, escape
 	for _, s := range stages {
 		r.base(s, earlier)
 		for _, c := range s.Commands {
-			r.command(c)
+			r.command(c, earlier)
 		}
 		earlier[strings.ToLower(s.Name)] = true
 	}
@@ -78,10 +85,15 @@ func (r *report) add(rule string, line int, format string, args ...any) {
 
 func line(c interface{ Location() []parser.Range }) int { return c.Location()[0].Start.Line }
 
-// base looks at the FROM of a stage, with the arguments at their defaults.
+// base looks at the FROM of a stage.
 func (r *report) base(s instructions.Stage, earlier map[string]bool) {
-	at := s.Location[0].Start.Line
-	name, _, err := r.lex.ProcessWord(s.BaseName, r.defaults)
+	r.pinned(s.Location[0].Start.Line, s.BaseName, earlier)
+}
+
+// pinned looks at the name of an image, with the arguments at their defaults, or
+// of an earlier stage.
+func (r *report) pinned(at int, name string, earlier map[string]bool) {
+	name, _, err := r.lex.ProcessWord(name, r.defaults)
 	if err != nil {
 		r.add(Pinned, at, "%v", err)
 		return
@@ -95,28 +107,72 @@ func (r *report) base(s instructions.Stage, earlier map[string]bool) {
 	}
 }
 
-func (r *report) command(c instructions.Command) {
+// from looks at what a COPY or a mount takes files from: a stage by name or by
+// number, an image, or "" for the context.
+func (r *report) from(at int, name string, earlier map[string]bool) {
+	if _, err := strconv.Atoi(name); err != nil && name != "" {
+		r.pinned(at, name, earlier)
+	}
+}
+
+func (r *report) command(c instructions.Command, earlier map[string]bool) {
 	switch c := c.(type) {
 	case *instructions.AddCommand:
 		r.add(NoAdd, line(c), "COPY instead of ADD")
-	case *instructions.ArgCommand:
-		for _, pair := range c.Args {
-			r.variable(line(c), pair.Key)
+	case *instructions.CopyCommand:
+		r.from(line(c), c.From, earlier)
+		for _, source := range c.SourcePaths {
+			if secretFile.MatchString(source) {
+				r.add(NoSecret, line(c), "%s would stand in the image for all to read", source)
+			}
 		}
+		for _, source := range c.SourceContents {
+			r.text(line(c), source.Path, source.Data)
+		}
+	case *instructions.ArgCommand:
+		r.arguments(c)
 	case *instructions.EnvCommand:
 		for _, pair := range c.Env {
-			r.variable(line(c), pair.Key)
+			r.variable(line(c), pair.Key, pair.Value)
+		}
+	case *instructions.LabelCommand:
+		for _, pair := range c.Labels {
+			r.text(line(c), pair.Key, pair.Value)
 		}
 	case *instructions.RunCommand:
-		if text := strings.Join(c.CmdLine, " "); download.MatchString(text) {
+		text := strings.Join(c.CmdLine, " ")
+		if download.MatchString(text) {
 			r.add(NoDownload, line(c), "%s", text)
+		}
+		r.text(line(c), "the command", text)
+		for _, mount := range instructions.GetMounts(c) {
+			r.from(line(c), mount.From, earlier)
 		}
 	}
 }
 
-func (r *report) variable(line int, name string) {
-	if secret.MatchString(name) {
+func (r *report) arguments(c *instructions.ArgCommand) {
+	for _, pair := range c.Args {
+		value := ""
+		if pair.Value != nil {
+			value = *pair.Value
+		}
+		r.variable(line(c), pair.Key, value)
+	}
+}
+
+func (r *report) variable(line int, name, value string) {
+	if secretName.MatchString(name) {
 		r.add(NoSecret, line, "%s would stand in the image for all to read", name)
+		return
+	}
+	r.text(line, name, value)
+}
+
+// text looks at a text that stands in the image; name says which.
+func (r *report) text(line int, name, text string) {
+	if secretText.MatchString(text) {
+		r.add(NoSecret, line, "what %s has in it would stand in the image for all to read", name)
 	}
 }
 
