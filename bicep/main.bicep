@@ -128,7 +128,7 @@ param maxExecutions int = 10
 @maxValue(300)
 param pollingInterval int = 30
 
-@description('Processors of one execution.')
+@description('Processors of one execution; it has twice as many Gi of memory.')
 @allowed([
   '0.25'
   '0.5'
@@ -141,20 +141,6 @@ param pollingInterval int = 30
   '4'
 ])
 param cpu string = '1'
-
-@description('Memory of one execution: in Gi, twice the number of processors.')
-@allowed([
-  '0.5Gi'
-  '1Gi'
-  '1.5Gi'
-  '2Gi'
-  '2.5Gi'
-  '3Gi'
-  '3.5Gi'
-  '4Gi'
-  '8Gi'
-])
-param memory string = '2Gi'
 
 @description('Seconds that one job may take, all attempts apart.')
 @minValue(60)
@@ -206,7 +192,7 @@ param alertEmails string[] = []
 @maxValue(60)
 param maxMessageAgeMinutes int = 30
 
-@description('Object id of an operator who may send messages and read run records; empty = none.')
+@description('Object id of an operator; empty = none.')
 param operatorPrincipalId string = ''
 
 @description('What the operator is.')
@@ -216,6 +202,26 @@ param operatorPrincipalId string = ''
   'ServicePrincipal'
 ])
 param operatorPrincipalType string = 'User'
+
+@description('What the operator may do. probe = send messages and read run records, all that a deployment needs; operate = also load basins and scenarios, enqueue, cancel, read results, work off the poison queue.')
+@allowed([
+  'probe'
+  'operate'
+])
+param operatorAccess string = 'operate'
+
+// The pairs that the platform takes, and no others.
+var memories = {
+  '0.25': '0.5Gi'
+  '0.5': '1Gi'
+  '0.75': '1.5Gi'
+  '1': '2Gi'
+  '1.25': '2.5Gi'
+  '1.5': '3Gi'
+  '1.75': '3.5Gi'
+  '2': '4Gi'
+  '4': '8Gi'
+}
 
 var unique = uniqueString(resourceGroup().id)
 var tags = {
@@ -325,11 +331,32 @@ module queueRoles 'modules/queue-roles.bicep' = {
     accountName: storageName
     queueName: queueName
     poisonQueueName: poisonQueueName
-    runsTable: runsTable
     runPrincipalId: runIdentity.properties.principalId
     scalePrincipalId: scaleIdentity.properties.principalId
-    operatorPrincipalId: operatorPrincipalId
-    operatorPrincipalType: operatorPrincipalType
+  }
+}
+
+module operatorRoles 'modules/operator-roles.bicep' = if (!empty(operatorPrincipalId)) {
+  name: 'rsms-operator-roles'
+  scope: resourceGroup(storageGroup)
+  dependsOn: [
+    contents
+  ]
+  params: {
+    accountName: storageName
+    queueName: queueName
+    poisonQueueName: poisonQueueName
+    runsTable: runsTable
+    scenariosTable: scenariosTable
+    plumeTables: [
+      plumeByTimeTable
+      plumeByMileTable
+    ]
+    basinContainer: basinContainer
+    resultsContainer: resultsContainer
+    principalId: operatorPrincipalId
+    principalType: operatorPrincipalType
+    access: operatorAccess
   }
 }
 
@@ -482,7 +509,7 @@ module jobs 'modules/jobs.bicep' = if (withJobs) {
     registryLoginServer: pull.outputs.loginServer
     settings: union(settings, launchSettings, extraSettings)
     cpu: cpu
-    memory: memory
+    memory: memories[cpu]
     maxExecutions: maxExecutions
     pollingInterval: pollingInterval
     replicaTimeoutSeconds: replicaTimeoutSeconds

@@ -1,10 +1,7 @@
 using 'main.bicep'
 
-// What an installation usually sets. All else has defaults; main.bicep tells of
-// each. image and commit are set by scripts/deploy.sh.
-param namePrefix = 'rsms'
-param maxExecutions = 10
-param cpu = '1'
-param memory = '2Gi'
-param jobTimeoutSeconds = 7200
-param alertEmails = []
+// What differs from the defaults stands here, a line each, such as
+//   param alertEmails = ['ann@example.org']
+// main.bicep tells of every parameter. What stands here goes before what the last
+// deployment had, and --set of scripts/deploy.sh before both. The script itself
+// sets stage, image, commit, namePrefix and, unless told, the operator.

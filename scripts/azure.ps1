@@ -4,7 +4,8 @@
 $ErrorActionPreference = 'Stop'
 Set-StrictMode -Version 2
 
-# Below it az does not take a .bicepparam file and single parameters at once.
+# What the scripts use was looked up in the reference of this version; nobody has
+# tried an older one.
 $AzMinimum = [version]'2.76.0'
 
 function Say([string]$Text) { [Console]::Error.WriteLine($Text) }
@@ -67,15 +68,24 @@ function Start-Common {
 }
 
 # Read-Outputs gives outputs of a deployment, one a line; $null when there is none.
-function Read-Outputs([string]$Name, [string[]]$Outputs) {
+function Read-Outputs([string]$Name, [string[]]$Outputs, [switch]$Quiet) {
     $query = ($Outputs | ForEach-Object { "not_null($_.value, '')" }) -join ', '
     Read-Az @('deployment', 'group', 'show', '--resource-group', $ResourceGroup, '--name', $Name,
-        '--query', "properties.outputs.[$query]", '--output', 'tsv')
+        '--query', "properties.outputs.[$query]", '--output', 'tsv') -Quiet:$Quiet
 }
 
-function Read-NeededOutputs([string[]]$Outputs) {
+# Read-SomeOutputs: of a deployment that must be there. Where the last one failed it
+# has none.
+function Read-SomeOutputs([string[]]$Outputs) {
     $found = @(Read-Outputs $Deployment $Outputs)
     if (Test-Failed) { Stop-Script "no deployment $Deployment in resource group ${ResourceGroup}: scripts/deploy.ps1 makes it (-Prefix, if it was deployed with one)" }
+    return $found
+}
+
+# Read-NeededOutputs: for scripts that can do nothing without.
+function Read-NeededOutputs([string[]]$Outputs) {
+    $found = @(Read-SomeOutputs $Outputs)
+    if (-not ($found -join '')) { Stop-Script "the last deployment $Deployment failed, so nothing says what is there: scripts/deploy.ps1 again. Why it failed: az deployment operation group list --resource-group $ResourceGroup --name $Deployment --output table" }
     return $found
 }
 

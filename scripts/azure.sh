@@ -7,7 +7,8 @@ umask 077
 
 group='' subscription='' prefix=rsms dry_run=no
 
-# Below it az does not take a .bicepparam file and single parameters at once.
+# What the scripts use was looked up in the reference of this version; nobody has
+# tried an older one.
 az_minimum=2.76.0
 
 say() { printf '%s\n' "$*" >&2; }
@@ -132,10 +133,20 @@ outputs() {
 		--query "properties.outputs.[$query]" --output tsv
 }
 
-# need_outputs NAME...: as outputs, for scripts that can do nothing without.
-need_outputs() {
+# some_outputs NAME...: as outputs, of a deployment that must be there. Where the
+# last one failed it has none, and nothing is printed.
+some_outputs() {
 	if ! outputs "$@"; then
 		said
 		fail "no deployment $deployment in resource group $group: scripts/deploy.sh makes it (--prefix, if it was deployed with one)"
 	fi
+}
+
+# need_outputs NAME...: as some_outputs, for scripts that can do nothing without.
+need_outputs() {
+	local answer
+	answer=$(some_outputs "$@")
+	[ -n "$answer" ] ||
+		fail "the last deployment $deployment failed, so nothing says what is there: scripts/deploy.sh again. Why it failed: az deployment operation group list --resource-group $group --name $deployment --output table"
+	printf '%s\n' "$answer"
 }

@@ -8,7 +8,8 @@ group; 3 on the first time all but the jobs, so that there is a registry; 4 the
 image, tagged by its commit; 5 all; 6 the job is read back; 7 a probe message goes
 through the queue, and the run record must show this very commit. What changes is
 shown before steps 3 and 5. Whatever fails can be corrected and the script run
-again.
+again. What the last deployment was given holds, unless -Set, -Location or the
+parameter file say otherwise.
 
 On Windows no image is built: files that come from there lose their modes, and the
 job could not write to /tmp. Use -Import with the image of a release, -SkipImage,
@@ -23,10 +24,12 @@ Of every name in Azure.
 .PARAMETER Parameters
 Default bicep/main.bicepparam; also a JSON file.
 .PARAMETER Set
-Single parameters of bicep/main.bicep, NAME=VALUE. Values with a double quote or a
-percent sign do not survive cmd.exe: they go into the file.
+Single parameters of bicep/main.bicep, NAME=VALUE. Values with one of " % & | < > ^
+do not survive cmd.exe: they go into the file.
 .PARAMETER Subscription
 Default: the one of az account show.
+.PARAMETER Rebuild
+Build although the image of the commit is in the registry.
 .PARAMETER SkipImage
 Build nothing: the image of the commit is in the registry.
 .PARAMETER Image
@@ -57,6 +60,7 @@ param(
     [string]$Parameters,
     [string[]]$Set = @(),
     [string]$Subscription,
+    [switch]$Rebuild,
     [switch]$SkipImage,
     [string]$Image,
     [string]$Import,
@@ -69,6 +73,7 @@ param(
 )
 $Self = 'deploy.ps1'
 . (Join-Path $PSScriptRoot 'azure.ps1')
+. (Join-Path $PSScriptRoot 'parameters.ps1')
 $Root = Split-Path -Parent $PSScriptRoot
 
 # The API that knows the identity of a scale rule; az containerapp may use an older one.
@@ -76,10 +81,11 @@ $JobApi = '2025-01-01'
 
 function Test-Options {
     if ($Image -and $Import) { Stop-Usage '-Image names an image that is used where it is, -Import one that is copied: only one of them' }
+    if ($Rebuild -and ($SkipImage -or $Image -or $Import)) { Stop-Usage '-Rebuild builds; -SkipImage, -Image and -Import do not' }
     foreach ($s in $Set) {
         if ($s -match '^(stage|image|commit|namePrefix)=') { Stop-Usage "-Set ${s}: the script sets this one (-Image, -Commit, -Prefix)" }
         if ($s -notmatch '^[A-Za-z]\w*=') { Stop-Usage "-Set '$s' is no NAME=VALUE" }
-        if ($s -match '["%]') { Stop-Usage "-Set '$s' has a character that cmd.exe, through which az is called, reads in its own way: put it into the file of -Parameters" }
+        if ($s -match $NotForCmd) { Stop-Usage "-Set '$s' has a character that cmd.exe, through which az is called, reads in its own way: put it into the file of -Parameters" }
     }
     if ($Parameters -and -not (Test-Path -LiteralPath $Parameters -PathType Leaf)) { Stop-Usage "no parameter file $Parameters" }
     if ($Commit -and -not ($SkipImage -or $Image -or $Import)) { Stop-Usage '-Commit goes with -SkipImage, -Image or -Import: what is built here is the commit of this tree' }
@@ -105,35 +111,22 @@ function Find-Commit {
 function Find-Builder {
     if ($Image -or $Import -or $SkipImage) { return '' }
     if ($env:OS -eq 'Windows_NT') { Stop-Script 'no image is built on Windows, where files lose their modes: -Import an image of a release, -SkipImage, or deploy.sh in WSL' }
+    if (-not (Get-Command make -ErrorAction SilentlyContinue)) { Stop-Script 'the image is built by make, which is missing here, or -Import an image of a release' }
     if (-not (Get-Command go -ErrorAction SilentlyContinue)) { Stop-Script 'the image is built with Go, which is missing here: https://go.dev/dl, or -Import an image of a release' }
     if ((Get-Command docker -ErrorAction SilentlyContinue) -and (Invoke-Native docker @('version', '--format', '{{.Server.Os}}') -Quiet) -eq 'linux') { return 'docker' }
     Say 'no Docker for Linux containers answers here: the registry in Azure will build the image'
     return 'registry'
 }
 
-# Get-Operator gives whoever deploys the right to send the probe and to read its
-# record. Roles of the subscription, such as Owner, do not open data.
-function Get-Operator {
-    if ($Set -match '^operatorPrincipalId=') { return @() }
-    if ($Account[2] -eq 'user') {
-        $type = 'User'
-        $id = Invoke-Native az @('ad', 'signed-in-user', 'show', '--query', 'id', '--output', 'tsv', '--only-show-errors')
-    } else {
-        $type = 'ServicePrincipal'
-        $id = Invoke-Native az @('ad', 'sp', 'show', '--id', $Account[3], '--query', 'id', '--output', 'tsv', '--only-show-errors')
-    }
-    if (-not $id) { Stop-Script "the object id of $($Account[3]) cannot be read, so it could not be given the right to send the probe: -Set operatorPrincipalId=ID (and operatorPrincipalType)" }
-    return @("operatorPrincipalType=$type", "operatorPrincipalId=$id")
-}
-
-# Get-TemplateArguments: the templates and their parameters, but for those of a stage.
-function Get-TemplateArguments([string]$Sha) {
-    $file = if ($Parameters) { (Resolve-Path -LiteralPath $Parameters).ProviderPath } else { Join-Path $Root 'bicep/main.bicepparam' }
-    $template = @('--parameters', $file)
-    if (-not $file.EndsWith('.bicepparam')) { $template = @('--template-file', (Join-Path $Root 'bicep/main.bicep'), '--parameters', "@$file") }
-    $template += @('--parameters', "namePrefix=$Prefix", "commit=$Sha")
-    if ($Location) { $template += "location=$Location" }
-    return $template + @(Get-Operator) + $Set
+# Assert-Providers: who may deploy into a resource group may not register what the
+# subscription has never used. That shows before anything is changed.
+function Assert-Providers([string]$Windows) {
+    $registered = @(Read-Az @('provider', 'list', '--query', "[?registrationState=='Registered'].namespace", '--output', 'tsv'))
+    if (Test-Failed) { Say 'So it is not known whether the subscription has registered what is deployed here.'; return }
+    $names = @('Microsoft.App', 'Microsoft.ContainerRegistry', 'Microsoft.Insights', 'Microsoft.ManagedIdentity', 'Microsoft.OperationalInsights', 'Microsoft.Storage')
+    if ($Windows) { $names += 'Microsoft.ContainerInstance' }
+    $missing = @($names | Where-Object { $registered -notcontains $_ } | ForEach-Object { "`n  az provider register --namespace $_ --wait" })
+    if ($missing.Count) { Stop-Script "the subscription has not registered what is deployed here. Once, by somebody with Contributor on the subscription:$($missing -join '')" }
 }
 
 # Confirm-Step asks before something is changed.
@@ -144,7 +137,7 @@ function Confirm-Step([string]$Question) {
 }
 
 function Assert-ResourceGroup {
-    $there = Read-Az @('group', 'exists', '--name', $ResourceGroup)
+    $there = Read-Az @('group', 'exists', '--name', $ResourceGroup, '--output', 'tsv')
     if (Test-Failed) { Stop-Script "cannot see whether there is a resource group $ResourceGroup" }
     if ($there -ne 'false') { return }
     $Script:GroupMissing = $true
@@ -168,32 +161,36 @@ function Invoke-Stage([string]$Stage, [string]$Name, [string]$Reference) {
     if (Test-Failed) { Stop-Script "deployment ${Name}: az said above what is wrong. Correct it and run this again: what is there is kept. Details: az deployment operation group list --resource-group $ResourceGroup --name $Name --output table" }
 }
 
-# Find-Registry gives name and server of the last deployment that made one.
-function Find-Registry {
-    foreach ($from in $Deployment, $Foundation) {
-        $found = @(Read-Outputs $from @('registryName', 'registryLoginServer'))
+# Find-Registry gives name and server from the first deployment that names one.
+function Find-Registry([string[]]$From) {
+    foreach ($name in $From) {
+        $found = @(Read-Outputs $name @('registryName', 'registryLoginServer') -Quiet)
         if (-not (Test-Failed) -and $found.Count -gt 1 -and $found[1]) { return $found }
     }
     return @()
 }
 
+# Assert-Registry comes before the image, and also before one that is elsewhere: the
+# right to pull takes minutes to hold, and the jobs would be made seconds later.
 function Assert-Registry {
-    $found = @(Find-Registry)
-    if ($found.Count -gt 1) {
+    $found = @(Find-Registry @($Deployment, $Foundation))
+    if ($found.Count -gt 1 -and "$(Get-Given registryName)" -ceq "$($Was['registryName'])") {
         Read-Az @('acr', 'show', '--name', $found[0], '--query', 'name', '--output', 'tsv') | Out-Null
         if (-not (Test-Failed)) { return $found }
     }
     Invoke-Stage foundation $Foundation ''
     if ($DryRun) { return @('<registryName>', '<registryLoginServer>') }
-    $found = @(Find-Registry)
+    $found = @(Find-Registry @($Foundation))
     if ($found.Count -lt 2) { Stop-Script "deployment $Foundation has no output registryLoginServer: do the parameters name a registry?" }
     return $found
 }
 
 # Publish-Image brings the image into the registry. A commit is built only once.
 function Publish-Image([string]$Registry, [string]$Sha, [string]$Reference) {
-    Read-Az @('acr', 'repository', 'show', '--name', $Registry, '--image', "rsms-job:$Sha", '--query', 'digest', '--output', 'tsv') -Quiet | Out-Null
-    if (-not (Test-Failed)) { Say "image $Reference is there"; return }
+    if (-not $Rebuild) {
+        Read-Az @('acr', 'repository', 'show', '--name', $Registry, '--image', "rsms-job:$Sha", '--query', 'digest', '--output', 'tsv') -Quiet | Out-Null
+        if (-not (Test-Failed)) { Say "image $Reference is there"; return }
+    }
     if ($SkipImage) {
         if (-not $DryRun) { Stop-Script "image $Reference is not in the registry: leave -SkipImage away, or name another -Commit" }
         return
@@ -203,6 +200,9 @@ function Publish-Image([string]$Registry, [string]$Sha, [string]$Reference) {
         if (Test-Failed) { Stop-Script "$Import could not be copied into ${Registry}: it must be public, and the login needs Contributor on the registry" }
         return
     }
+    # What an earlier build has left must not be taken for what this one makes.
+    $made = Join-Path $Root 'bin/image/linux'
+    if (-not $DryRun -and (Test-Path -LiteralPath $made)) { Remove-Item -LiteralPath $made -Recurse -Force }
     Invoke-Change make @('--no-print-directory', '-C', $Root, 'image', "IMAGE=$Reference", "COMMIT=$Sha")
     if ($Builder -eq 'docker') {
         if (Test-Failed) { Stop-Script 'the image could not be built; see above' }
@@ -312,10 +312,13 @@ $Foundation = "$Prefix-foundation"
 $sha = Find-Commit
 $Builder = Find-Builder
 $Template = Get-TemplateArguments $sha
+Assert-Providers "$(Get-SetHere windowsImage)$(Get-InFile windowsImage)"
 Assert-ResourceGroup
+$Was = Read-LastParameters
+$Template = $Template + @(Get-Kept) + $Set
+$registry = @(Assert-Registry)
 $reference = $Image
 if (-not $Image) {
-    $registry = @(Assert-Registry)
     $reference = "$($registry[1])/rsms-job:$sha"
     Publish-Image $registry[0] $sha $reference
 }
@@ -325,7 +328,8 @@ if ($DryRun) {
     Say 'then the job is read back and the run record of the probe is waited for; nothing was changed'
     exit 0
 }
-$job, $accountName, $queue, $runs = Read-NeededOutputs @('jobName', 'storageAccountName', 'queueName', 'runsTable')
+$job, $accountName, $queue, $runs, $server = Read-NeededOutputs @('jobName', 'storageAccountName', 'queueName', 'runsTable', 'registryLoginServer')
+if (-not $Image -and $server -cne $registry[1]) { Stop-Script "the image is in $($registry[1]), but the job pulls from ${server}: run this again, and the image goes there" }
 Assert-Job $job $reference $accountName $queue
 Wait-Probe $job $accountName $queue $runs $sha
 "deployed: job $job runs commit $sha and has answered a probe"

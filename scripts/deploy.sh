@@ -9,6 +9,7 @@
 #   -f, --parameters FILE       default bicep/main.bicepparam; also a JSON file
 #       --set NAME=VALUE        one parameter of bicep/main.bicep; may be repeated
 #       --subscription ID       default: the one of az account show
+#       --rebuild               build although the image of the commit is in the registry
 #       --skip-image            build nothing: the image of the commit is in the registry
 #       --image REFERENCE       build nothing: use this image
 #       --import REFERENCE      build nothing: copy this public image into the registry
@@ -23,14 +24,16 @@
 # the jobs, so that there is a registry; 4 the image, tagged by its commit; 5 all;
 # 6 the job is read back; 7 a probe message goes through the queue, and the run
 # record must show this very commit. What changes is shown before steps 3 and 5.
-# Whatever fails can be corrected and the script run again.
+# Whatever fails can be corrected and the script run again. What the last deployment
+# was given holds, unless --set, --location or the parameter file say otherwise.
 . "$(dirname "$0")/azure.sh"
+. "$(dirname "$0")/parameters.sh"
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 # The API that knows the identity of a scale rule; az containerapp may use an older one.
 job_api=2025-01-01
 
-location='' file='' image='' import='' commit='' skip=no allow_dirty=no yes=no timeout=900 poll=15
+location='' file='' image='' import='' commit='' skip=no allow_dirty=no rebuild=no yes=no timeout=900 poll=15
 sets=()
 
 while [ $# -gt 0 ]; do
@@ -47,6 +50,7 @@ while [ $# -gt 0 ]; do
 		--timeout) value "$1" "$@" && timeout=$2 ;;
 		--poll) value "$1" "$@" && poll=$2 ;;
 		--yes) taken=1 yes=yes ;;
+		--rebuild) taken=1 rebuild=yes ;;
 		--skip-image) taken=1 skip=yes ;;
 		--allow-dirty) taken=1 allow_dirty=yes ;;
 		*) usage_error "what is '$1'?" ;;
@@ -61,6 +65,9 @@ check_options() {
 	number --timeout "$timeout"
 	number --poll "$poll"
 	[ -z "$image" ] || [ -z "$import" ] || usage_error '--image names an image that is used where it is, --import one that is copied: only one of them'
+	if [ "$rebuild" = yes ] && { [ "$skip" = yes ] || [ -n "$image$import" ]; }; then
+		usage_error '--rebuild builds; --skip-image, --image and --import do not'
+	fi
 	for set in ${sets[@]+"${sets[@]}"}; do
 		case $set in
 		stage=* | image=* | commit=* | namePrefix=*) usage_error "--set $set: the script sets this one (--image, --commit, --prefix)" ;;
@@ -96,6 +103,7 @@ what_commit() {
 # what_builds finds out before the first change how the image will be built.
 what_builds() {
 	[ -z "$image$import" ] && [ "$skip" = no ] || return 0
+	command -v make >/dev/null || fail 'the image is built by make, which is missing here, or --import an image of a release'
 	command -v go >/dev/null || fail 'the image is built with Go, which is missing here: https://go.dev/dl, or --import an image of a release'
 	if [ "$(docker version --format '{{.Server.Os}}' 2>/dev/null)" = linux ]; then
 		builder=docker
@@ -105,38 +113,21 @@ what_builds() {
 	fi
 }
 
-# what_parameters: the templates and their parameters, but for those of a stage.
-what_parameters() {
-	template=(--parameters "${file:=$root/bicep/main.bicepparam}")
-	case $file in
-	*.bicepparam) ;;
-	*) template=(--template-file "$root/bicep/main.bicep" --parameters "@$file") ;;
-	esac
-	template+=(--parameters "namePrefix=$prefix" "commit=$commit")
-	[ -z "$location" ] || template+=("location=$location")
-	what_operator
-	template+=(${sets[@]+"${sets[@]}"})
-}
-
-# what_operator gives whoever deploys the right to send the probe and to read its
-# record. Roles of the subscription, such as Owner, do not open data.
-what_operator() {
-	local set id
-	for set in ${sets[@]+"${sets[@]}"}; do
-		case $set in operatorPrincipalId=*) return ;; esac
-	done
-	if [ "$(line 3 "$account")" = user ]; then
-		id=$(az ad signed-in-user show --query id --output tsv --only-show-errors 2>"$work/error") || id=''
-		template+=('operatorPrincipalType=User')
-	else
-		id=$(az ad sp show --id "$(line 4 "$account")" --query id --output tsv --only-show-errors 2>"$work/error") || id=''
-		template+=('operatorPrincipalType=ServicePrincipal')
-	fi
-	if [ -z "$id" ]; then
+# providers: who may deploy into a resource group may not register what the
+# subscription has never used. That shows before anything is changed.
+providers() {
+	local name missing=''
+	if ! read_az provider list --query "[?registrationState=='Registered'].namespace" --output tsv >"$work/providers"; then
 		said
-		fail "the object id of $(line 4 "$account") cannot be read, so it could not be given the right to send the probe: --set operatorPrincipalId=ID (and operatorPrincipalType)"
+		say 'So it is not known whether the subscription has registered what is deployed here.'
+		return
 	fi
-	template+=("operatorPrincipalId=$id")
+	for name in Microsoft.App Microsoft.ContainerRegistry Microsoft.Insights Microsoft.ManagedIdentity \
+		Microsoft.OperationalInsights Microsoft.Storage ${1:+Microsoft.ContainerInstance}; do
+		grep -qix "$name" "$work/providers" || missing+="
+  az provider register --namespace $name --wait"
+	done
+	[ -z "$missing" ] || fail "the subscription has not registered what is deployed here. Once, by somebody with Contributor on the subscription:$missing"
 }
 
 # confirm QUESTION
@@ -155,7 +146,7 @@ confirm() {
 
 resource_group() {
 	local there
-	there=$(read_az group exists --name "$group") || { said && fail "cannot see whether there is a resource group $group"; }
+	there=$(read_az group exists --name "$group" --output tsv) || { said && fail "cannot see whether there is a resource group $group"; }
 	[ "$there" = false ] || return 0
 	group_missing=yes
 	[ -n "$location" ] || fail "there is no resource group $group; --location REGION says where to make it"
@@ -180,10 +171,10 @@ stage() {
 		fail "deployment $name: az said above what is wrong. Correct it and run this again: what is there is kept. Details: az deployment operation group list --resource-group $group --name $name --output table"
 }
 
-# registry sets name and server from the last deployment that made one.
+# registry DEPLOYMENT...: sets name and server from the first of them that names one.
 registry() {
 	local found from
-	for from in "$deployment" "$foundation"; do
+	for from in "$@"; do
 		found=$(outputs registryName registryLoginServer) || continue
 		registry_name=$(line 1 "$found") registry_server=$(line 2 "$found")
 		[ -z "$registry_server" ] || return 0
@@ -191,20 +182,27 @@ registry() {
 	return 1
 }
 
+# has_registry: there is one, the one that is asked for now, and it may be pulled
+# from since the last deployment.
+has_registry() {
+	registry "$deployment" "$foundation" && [ "$(given registryName || true)" = "$(was registryName)" ] &&
+		read_az acr show --name "$registry_name" --query name --output tsv >/dev/null
+}
+
+# ensure_registry comes before the image, and also before one that is elsewhere:
+# the right to pull takes minutes to hold, and the jobs would be made seconds later.
 ensure_registry() {
-	if [ -n "$image" ]; then
-		return
-	fi
-	if ! registry || ! read_az acr show --name "$registry_name" --query name --output tsv >/dev/null; then
+	if ! has_registry; then
 		registry_name='' registry_server=''
 		stage foundation "$foundation" ''
 		if [ "$dry_run" = yes ]; then
 			registry_name='<registryName>' registry_server='<registryLoginServer>'
-		elif ! registry; then
+		elif ! registry "$foundation"; then
 			said
 			fail "deployment $foundation has no output registryLoginServer: does $file name a registry?"
 		fi
 	fi
+	[ -z "$image" ] || return 0
 	tag=$commit
 	image=$registry_server/rsms-job:$tag
 	in_registry=yes
@@ -213,7 +211,7 @@ ensure_registry() {
 # provide brings the image into the registry. A commit is built only once.
 provide() {
 	[ -n "$in_registry" ] || return 0
-	if read_az acr repository show --name "$registry_name" --image "rsms-job:$tag" --query digest --output tsv >/dev/null; then
+	if [ "$rebuild" = no ] && read_az acr repository show --name "$registry_name" --image "rsms-job:$tag" --query digest --output tsv >/dev/null; then
 		say "image $image is there"
 	elif [ "$skip" = yes ]; then
 		[ "$dry_run" = yes ] || { said && fail "image $image is not in the registry: leave --skip-image away, or name another --commit"; }
@@ -237,7 +235,9 @@ build_here() {
 # of its own: the whole tree, with whatever lies in it, is sent to nobody.
 build_there() {
 	local made=$root/bin/image/linux
-	# It ends with an error because it finds no Docker, after it has done its part.
+	# It ends with an error where it finds no Docker, after it has done its part. So
+	# what it has made tells, and what an earlier build has left must not.
+	[ "$dry_run" = yes ] || rm -rf "$made"
 	change make --no-print-directory -C "$root" image "IMAGE=$image" "COMMIT=$commit" || true
 	if [ "$dry_run" = no ]; then
 		if [ ! -x "$made/rsms-job" ] || [ ! -s "$made/etc/ssl/certs/ca-certificates.crt" ]; then
@@ -347,7 +347,10 @@ foundation=$prefix-foundation
 what_commit
 what_builds
 what_parameters
+providers "$(set_here windowsImage || in_file windowsImage || true)"
 resource_group
+last_parameters
+what_is_kept
 ensure_registry
 provide
 stage all "$deployment" "$image"
@@ -357,7 +360,10 @@ if [ "$dry_run" = yes ]; then
 	say 'then the job is read back and the run record of the probe is waited for; nothing was changed'
 	exit 0
 fi
-found=$(need_outputs jobName storageAccountName queueName runsTable)
+found=$(need_outputs jobName storageAccountName queueName runsTable registryLoginServer)
+if [ -n "$in_registry" ] && [ "$(line 5 "$found")" != "$registry_server" ]; then
+	fail "the image is in $registry_server, but the job pulls from $(line 5 "$found"): run this again, and the image goes there"
+fi
 job=$(line 1 "$found") account_name=$(line 2 "$found") queue=$(line 3 "$found") runs=$(line 4 "$found")
 read_back
 prove

@@ -53,6 +53,19 @@ check_options() {
 	fi
 }
 
+# names sets the jobs and the workspace. After a deployment that failed, when logs
+# are wanted most, nothing says what they are called: then by the names it gives.
+names() {
+	local found
+	found=$(some_outputs jobName manualJobName workspaceCustomerId)
+	event_job=$(line 1 "$found") manual_job=$(line 2 "$found") workspace=$(line 3 "$found")
+	[ -z "$found" ] || return 0
+	say 'The last deployment failed, so it names nothing; jobs and workspace are looked for by the names that it gives.'
+	event_job=$prefix-job manual_job=$prefix-job-manual
+	workspace=$(read_az monitor log-analytics workspace show --resource-group "$group" --workspace-name "$prefix-logs" --query customerId --output tsv) ||
+		{ said && fail "there is no workspace $prefix-logs in resource group $group: scripts/deploy.sh again, or ask the workspace that was given"; }
+}
+
 # latest sets execution and job to those that began last. The times are ISO 8601:
 # their order is that of their text.
 latest() {
@@ -130,8 +143,7 @@ show() {
 check_common
 check_options
 begin
-found=$(need_outputs jobName manualJobName workspaceCustomerId)
-event_job=$(line 1 "$found") manual_job=$(line 2 "$found") workspace=$(line 3 "$found")
+names
 execution='' job=$event_job
 if [ -z "$job_id" ] && [ ${#words[@]} -eq 1 ]; then
 	execution=${words[0]}

@@ -88,7 +88,11 @@ function Get-Payload {
 # starting it, so there is a second job for it.
 function Find-Job {
     if ($Job) { return $Job }
-    $found = Read-NeededOutputs @('manualJobName', 'jobName')
+    $found = @(Read-SomeOutputs @('manualJobName', 'jobName'))
+    if (-not ($found -join '')) {
+        Say "The last deployment failed, so it names no job; $Prefix-job-manual is the name that it gives (-Job, if there is another)."
+        return "$Prefix-job-manual"
+    }
     if ($found[0]) { return $found[0] }
     Say 'There is no manual job (parameter manualJob), so the event-driven one is started: look whether it still starts by itself afterwards.'
     return $found[1]

@@ -85,7 +85,12 @@ write_payload() {
 which_job() {
 	[ -z "$job" ] || return 0
 	local found
-	found=$(need_outputs manualJobName jobName)
+	found=$(some_outputs manualJobName jobName)
+	if [ -z "$found" ]; then
+		job=$prefix-job-manual
+		say "The last deployment failed, so it names no job; $job is the name that it gives (--job, if there is another)."
+		return
+	fi
 	job=$(line 1 "$found")
 	[ -z "$job" ] || return 0
 	job=$(line 2 "$found")

@@ -31,7 +31,9 @@ while [ $# -gt 0 ]; do
 	shift "$taken"
 done
 
-# deployed writes the ids of all that the deployments say they have made.
+# deployed writes the ids that the deployments have on record. What was there before
+# may be among them, and is in doubt: of these only role assignments are deleted,
+# which no template looks at.
 deployed() {
 	local name any=no
 	for name in "$deployment" "$prefix-foundation"; do
@@ -44,51 +46,68 @@ deployed() {
 	fi
 }
 
-# tagged adds what has our tag and a name of this prefix: what a deployment made
-# that is no longer on record. The long names end in 13 characters of a hash.
-tagged() {
+# select_ids writes what is there and ours, in the order in which it can be deleted,
+# into $work/delete. Ours is a whole
+# resource of this group with our tag and a name of this prefix; the long names end
+# in 13 characters of a hash. What is inside of another one, such as a queue, goes
+# with it, or belongs to an account that was there before.
+select_ids() {
 	read_az resource list --resource-group "$group" --query "[?tags.application == 'rsms-job'].id" --output tsv >"$work/tagged" ||
 		{ said && fail "the resources of $group cannot be listed"; }
-	grep -E "/$prefix(-[^/]*|[a-z0-9]{13})\$" "$work/tagged" >>"$work/made" || true
-}
-
-# select_ids writes what is there of that, in the order in which it can be
-# deleted, into $work/delete, and the role assignments into $work/roles. Only
-# whole resources of this group are taken: what is inside of another one, such as
-# a queue, goes with it or belongs to an account that was there before.
-select_ids() {
-	read_az resource list --resource-group "$group" --query '[].id' --output tsv >"$work/there" ||
-		{ said && fail "the resources of $group cannot be listed"; }
-	tr '[:upper:]' '[:lower:]' <"$work/made" | sort -u >"$work/made.low"
-	grep '/providers/microsoft.authorization/roleassignments/' "$work/made.low" >"$work/roles" || true
-	awk 'NR == FNR {made[$0]; next}
-		{
-			id = tolower($0)
-			if (!(id in made)) next
-			order = 5
-			if (id ~ /\/providers\/microsoft.app\/jobs\//) order = 1
-			else if (id ~ /\/providers\/microsoft.app\/managedenvironments\//) order = 2
-			else if (id ~ /\/providers\/microsoft.insights\/(scheduledqueryrules|metricalerts)\//) order = 3
-			else if (id ~ /\/providers\/microsoft.storage\/storageaccounts\//) order = 9
-			print order, $0
-		}' "$work/made.low" "$work/there" | sort -s -k 1,1n | cut -d ' ' -f 2- >"$work/delete"
+	grep -E "/$prefix(-[^/]*|[a-z0-9]{13})\$" "$work/tagged" >"$work/ours" || true
+	awk '{
+		id = tolower($0)
+		order = 5
+		if (id ~ /\/providers\/microsoft.app\/jobs\//) order = 1
+		else if (id ~ /\/providers\/microsoft.app\/managedenvironments\//) order = 2
+		else if (id ~ /\/providers\/microsoft.insights\/(scheduledqueryrules|metricalerts)\//) order = 3
+		else if (id ~ /\/providers\/microsoft.storage\/storageaccounts\//) order = 9
+		print order, $0
+	}' "$work/ours" | sort -s -k 1,1n | cut -d ' ' -f 2- >"$work/delete"
 	if [ "$keep_storage" = yes ]; then
 		grep -iv '/providers/microsoft.storage/storageaccounts/' "$work/delete" >"$work/kept" || true
 		mv "$work/kept" "$work/delete"
 	fi
 }
 
+# select_roles writes the role assignments into $work/roles. One on a resource of
+# this group went with it, where that is gone.
+select_roles() {
+	read_az resource list --resource-group "$group" --query '[].id' --output tsv >"$work/there" ||
+		{ said && fail "the resources of $group cannot be listed"; }
+	sort -u "$work/made" | awk -v group="$group" '
+		BEGIN {here = "/resourcegroups/" tolower(group) "/providers/"}
+		NR == FNR {there[tolower($0)]; next}
+		{
+			id = tolower($0)
+			at = index(id, "/providers/microsoft.authorization/roleassignments/")
+			if (!at) next
+			scope = substr(id, 1, at - 1)
+			if (index(scope, here)) {
+				split(scope, part, "/")
+				whole = ""
+				for (i = 2; i <= 9; i++) whole = whole "/" part[i]
+				if (!(whole in there)) next
+			}
+			print id
+		}' "$work/there" - >"$work/roles"
+}
+
 # results refuses where there are any. Every run has a record, whatever became of
-# it, and so has every result.
+# it, and so has every result. Scenarios that nobody has run yet are data as well.
 results() {
-	local found id
+	local found id account_name runs scenarios table
 	id=$(grep -i '/providers/microsoft.storage/storageaccounts/' "$work/delete") || return 0
 	[ "$delete_results" = no ] || return 0
-	found=$(need_outputs storageAccountName runsTable)
-	found=$(read_az storage entity query --table-name "$(line 2 "$found")" --account-name "$(line 1 "$found")" --auth-mode login \
-		--filter "PartitionKey ne 'worker.probe'" --select PartitionKey --num-results 1 --query 'length(items)' --output tsv) ||
-		{ said && fail "cannot see whether ${id##*/} holds results. --keep-storage leaves it; --delete-results deletes it whatever it holds"; }
-	[ "$found" = 0 ] || fail "storage account ${id##*/} holds results. --keep-storage leaves it; --delete-results deletes it with them"
+	account_name=${id##*/}
+	found=$(some_outputs runsTable scenariosTable)
+	runs=$(line 1 "$found") scenarios=$(line 2 "$found")
+	for table in "${runs:-Runs}" "${scenarios:-Scenarios}"; do
+		found=$(read_az storage entity query --table-name "$table" --account-name "$account_name" --auth-mode login \
+			--filter "PartitionKey ne 'worker.probe'" --select PartitionKey --num-results 1 --query 'length(items)' --output tsv) ||
+			{ said && fail "cannot see whether table $table of $account_name holds anything. --keep-storage leaves the account; --delete-results deletes it whatever it holds"; }
+		[ "$found" = 0 ] || fail "storage account $account_name holds scenarios or results (table $table). --keep-storage leaves it; --delete-results deletes it with them"
+	done
 }
 
 show() {
@@ -123,9 +142,9 @@ delete() {
 check_common
 begin
 deployed
-tagged
 select_ids
-if [ ! -s "$work/delete" ]; then
+select_roles
+if [ ! -s "$work/delete" ] && [ ! -s "$work/roles" ]; then
 	say "Nothing of deployment $deployment is left in $group."
 	exit 0
 fi

@@ -1,4 +1,4 @@
-metadata description = 'Who may do what with the queues, and what an operator may read.'
+metadata description = 'What the identities of the job may do with the queues.'
 
 @description('Name of the account.')
 param accountName string
@@ -9,30 +9,15 @@ param queueName string
 @description('Queue of the messages that were put aside.')
 param poisonQueueName string
 
-@description('Table of the run records.')
-param runsTable string
-
 @description('Principal id of the identity that the worker runs as.')
 param runPrincipalId string
 
 @description('Principal id of the identity that the scale rule asks for the length of the queue with.')
 param scalePrincipalId string
 
-@description('Object id of an operator; empty = none.')
-param operatorPrincipalId string
-
-@description('What the operator is.')
-@allowed([
-  'User'
-  'Group'
-  'ServicePrincipal'
-])
-param operatorPrincipalType string
-
 var queueDataContributor = '974c5e8b-45b9-4653-ba55-5f855dd0fb88'
 var queueDataReader = '19e7f393-937e-4f77-808e-94535e297925'
 var queueDataMessageSender = 'c6a89b2d-59bc-44d0-9896-0f6e12d7b80a'
-var tableDataReader = '76199698-9eea-4c19-bc75-cec21354c6b6'
 
 resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
   name: accountName
@@ -51,16 +36,6 @@ resource queue 'Microsoft.Storage/storageAccounts/queueServices/queues@2024-01-0
 resource poisonQueue 'Microsoft.Storage/storageAccounts/queueServices/queues@2024-01-01' existing = {
   parent: queueService
   name: poisonQueueName
-}
-
-resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2024-01-01' existing = {
-  parent: account
-  name: 'default'
-}
-
-resource runs 'Microsoft.Storage/storageAccounts/tableServices/tables@2024-01-01' existing = {
-  parent: tableService
-  name: runsTable
 }
 
 // Nothing less will do: a Message Processor may not renew a message (C47).
@@ -98,25 +73,5 @@ resource scaleOnQueue 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
     principalId: scalePrincipalId
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', queueDataReader)
-  }
-}
-
-resource operatorOnQueue 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(operatorPrincipalId)) {
-  name: guid(queue.id, operatorPrincipalId, queueDataMessageSender)
-  scope: queue
-  properties: {
-    principalId: operatorPrincipalId
-    principalType: operatorPrincipalType
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', queueDataMessageSender)
-  }
-}
-
-resource operatorOnRuns 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(operatorPrincipalId)) {
-  name: guid(runs.id, operatorPrincipalId, tableDataReader)
-  scope: runs
-  properties: {
-    principalId: operatorPrincipalId
-    principalType: operatorPrincipalType
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', tableDataReader)
   }
 }

@@ -105,6 +105,14 @@ func TestDeployFails(t *testing.T) {
 		{"no file", answer{}, []string{"-f", "none.bicepparam"}, 2, []string{"no parameter file none.bicepparam"}, nil},
 		{"no value", answer{}, []string{"--timeout"}, 2, []string{"--timeout needs a value"}, nil},
 		{"no number", answer{}, []string{"--timeout", "1m"}, 2, []string{"'1m' is no number of seconds"}, nil},
+		{"rebuild of nothing", answer{}, []string{"--rebuild", "--skip-image"}, 2, []string{"--rebuild builds"}, nil},
+		{"last parameters", failed("az deployment group show", "AuthorizationFailed"), nil, 1, []string{"the parameters of the last deployment rsms-job cannot be read", "AuthorizationFailed"}, nil},
+		{"unregistered", answer{To: "az provider list", Out: "Microsoft.App\n"}, nil, 1,
+			[]string{"az provider register --namespace Microsoft.Storage --wait", "az provider register --namespace Microsoft.Insights --wait"}, nil},
+		{"unregistered for Windows", answer{}, []string{"--set", "windowsImage=x/y:1"}, 1, []string{"az provider register --namespace Microsoft.ContainerInstance --wait"}, nil},
+		{"another registry now", answer{To: "az deployment group show", With: jobQuery, Out: "rsms-job\nrsmsdata\nrsms-jobs\nRuns\nother.azurecr.io\n"}, nil, 1,
+			[]string{"the image is in rsmsreg.azurecr.io, but the job pulls from other.azurecr.io"}, all[:4]},
+		{"all of it failed", answer{To: "az deployment group show", With: jobQuery}, nil, 1, []string{"the last deployment rsms-job failed"}, all[:4]},
 		{"unknown option", answer{}, []string{"--frce"}, 2, []string{"what is '--frce'?"}, nil},
 		{"bad prefix", answer{}, []string{"--prefix", "A b"}, 2, []string{"--prefix 'A b'"}, nil},
 	} {
@@ -154,8 +162,8 @@ func TestDeployWithoutDocker(t *testing.T) {
 		t.Errorf("sent %q", files)
 	}
 
+	// What an earlier build has left is not taken for what this one could not make.
 	p.answers = append([]answer{{To: "make", Exit: 2}}, p.answers...)
-	check(t, os.RemoveAll(filepath.Join(p.root, "bin")))
 	p.run("", "deploy.sh", with("--allow-dirty")...).ends(1, "is not whole").want("make")
 }
 
@@ -281,9 +289,9 @@ func TestParameterFile(t *testing.T) {
 func TestMissingTools(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, loggedIn, builders, works, deployed)
-	for tool, says := range map[string]string{"go": "the image is built with Go", "az": "the Azure CLI (az) is missing"} {
-		check(t, os.Remove(filepath.Join(filepath.Dir(p.root), "bin", tool)))
-		p.run("", "deploy.sh", quick...).ends(1, says).want()
+	for _, c := range []struct{ tool, says string }{{"go", "the image is built with Go"}, {"make", "the image is built by make"}, {"az", "the Azure CLI (az) is missing"}} {
+		check(t, os.Remove(filepath.Join(filepath.Dir(p.root), "bin", c.tool)))
+		p.run("", "deploy.sh", quick...).ends(1, c.says).want()
 	}
 }
 

@@ -50,13 +50,13 @@ func newPlace(t *testing.T, answers ...[]answer) *place {
 		check(t, err)
 		check(t, os.Symlink(tool, filepath.Join(bin, name)))
 	}
-	for _, name := range []string{"azure.sh", "deploy.sh", "start.sh", "logs.sh", "teardown.sh"} {
+	for _, name := range []string{"azure.sh", "parameters.sh", "deploy.sh", "start.sh", "logs.sh", "teardown.sh"} {
 		data, err := os.ReadFile(filepath.Join("../../scripts", name))
 		check(t, err)
 		check(t, os.WriteFile(filepath.Join(p.root, "scripts", name), data, 0o755))
 	}
 	for name, text := range map[string]string{"VERSION": "0.1.0\n", "Dockerfile": "FROM scratch\n", ".gitignore": "/bin/\n",
-		"bicep/main.bicep": "", "bicep/main.bicepparam": ""} {
+		"bicep/main.bicep": template(t), "bicep/main.bicepparam": "using 'main.bicep'\n"} {
 		check(t, os.WriteFile(filepath.Join(p.root, name), []byte(text), 0o644))
 	}
 	p.git("init", "--quiet")

@@ -97,3 +97,16 @@ func TestLogsDryRun(t *testing.T) {
 		t.Errorf("%s\n%v", r.out, r.calls)
 	}
 }
+
+// After a deployment that failed there are no outputs, and logs are wanted most.
+func TestLogsAfterFailure(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, []answer{{To: "az deployment group show"}, {To: "az monitor log-analytics workspace show", Out: "11111111-2222-3333-4444-555555555555\n"}}, loggedIn, logs)
+	r := p.run("", "logs.sh", "-g", "g", "rsms-job-ab12").ends(0, "The last deployment failed")
+	query := r.called("az monitor log-analytics query")[0]
+	if query.value("--workspace") != "11111111-2222-3333-4444-555555555555" || !strings.Contains(query.value("--analytics-query"), "['rsms-job', 'rsms-job-manual']") {
+		t.Errorf("%s", query)
+	}
+	p.answers = append([]answer{{To: "az monitor log-analytics workspace show", Err: "ERROR: ResourceNotFound\n", Exit: 3}}, p.answers...)
+	p.run("", "logs.sh", "-g", "g", "rsms-job-ab12").ends(1, "there is no workspace rsms-logs", "scripts/deploy.sh again")
+}

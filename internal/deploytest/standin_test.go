@@ -23,6 +23,7 @@ const home = "RSMS_STANDIN"
 type answer struct {
 	To     string   // the first words of the call: "az deployment group create"
 	With   string   // this is one of its arguments
+	Begins string   // one of its arguments begins with this
 	After  string   // a call with this argument was made before
 	Times  int      // as often; 0 = always
 	Out    string   // may hold {{probe}}, {{commit}} and {{image}}, of the calls so far
@@ -93,6 +94,9 @@ func standIn(name string, args []string, dir string) int {
 // fits reports whether the answer is one to this call after those.
 func (a answer) fits(c call, calls []call, answers []answer) bool {
 	if !strings.HasPrefix(c.String()+" ", a.To+" ") || a.With != "" && !slices.Contains(c.Args, a.With) {
+		return false
+	}
+	if !slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, a.Begins) }) {
 		return false
 	}
 	given, after := 0, a.After == ""

@@ -208,3 +208,14 @@ func TestStartWaits(t *testing.T) {
 		t.Errorf("says %d times that it runs", n)
 	}
 }
+
+// After a deployment that failed there are no outputs: the job is the one that it
+// usually makes.
+func TestStartAfterFailure(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, []answer{{To: "az deployment group show"}}, loggedIn, job)
+	r := p.run("", "start.sh", "-g", "g", "a", "b").ends(0, "The last deployment failed", "--job")
+	if c := r.called("az containerapp job start")[0]; c.value("--name") != "rsms-job-manual" {
+		t.Errorf("%s", c)
+	}
+}

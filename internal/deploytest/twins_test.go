@@ -86,7 +86,7 @@ func code(tb testing.TB, names ...string) string {
 // Both make the same calls, with the same flags and queries.
 func TestTwinCalls(t *testing.T) {
 	for _, name := range []string{"deploy", "start"} {
-		shell, power := code(t, "azure.sh", name+".sh"), code(t, "azure.ps1", name+".ps1")
+		shell, power := code(t, "azure.sh", "parameters.sh", name+".sh"), code(t, "azure.ps1", "parameters.ps1", name+".ps1")
 		commands := found(shell, `(?m)(?:\(|^\s*|until |! |\|\| )(?:read_az|change_az|change|az) ([a-z]+(?:[ -][a-z]+)*)`)
 		for _, command := range commands {
 			command = strings.TrimSuffix(command, " image") // of docker push, a variable
@@ -135,7 +135,7 @@ func TestTwinSteps(t *testing.T) {
 // machine, and does not know these words of PowerShell 7.
 func TestPowerShell(t *testing.T) {
 	newer := regexp.MustCompile(`\?\?|\?\.|&&|\|\||\? .* : |-AsHashtable|-EscapeHandling|ForEach-Object -Parallel|\bclean\s*\{`)
-	for _, name := range []string{"azure.ps1", "deploy.ps1", "start.ps1"} {
+	for _, name := range []string{"azure.ps1", "parameters.ps1", "deploy.ps1", "start.ps1"} {
 		text := script(t, name)
 		for i, line := range strings.Split(text, "\n") {
 			for _, r := range line {
@@ -153,5 +153,25 @@ func TestPowerShell(t *testing.T) {
 				t.Errorf("%s has %d %s and %d %s", name, strings.Count(text, open), open, strings.Count(text, closing), closing)
 			}
 		}
+	}
+}
+
+// What cmd.exe would read in its own way is refused, whether somebody types it or
+// an earlier deployment was given it; and both go by the same rules.
+func TestTwinParameters(t *testing.T) {
+	power := script(t, "parameters.ps1", "deploy.ps1")
+	if !strings.Contains(power, `$NotForCmd = '["%&|<>^]'`) || strings.Count(power, "-match $NotForCmd") != 2 {
+		t.Error("characters of cmd.exe are not refused")
+	}
+	shell := script(t, "parameters.sh")
+	own := regexp.MustCompile(`stage \| image \| [\w| ]+`).FindString(shell)
+	for name := range strings.SplitSeq(own, " | ") {
+		if name = strings.TrimSpace(name); !strings.Contains(power, "'"+name+"'") {
+			t.Errorf("parameters.ps1 keeps %s of the last deployment", name)
+		}
+	}
+	// Before the first deployment there is none to ask: that is no error to show.
+	if !strings.Contains(power, "@('registryName', 'registryLoginServer') -Quiet") {
+		t.Error("deploy.ps1 shows that there is no deployment yet")
 	}
 }

@@ -7,7 +7,10 @@ import (
 )
 
 func alertRules() []Rule {
-	return []Rule{{"somebody is told (C46)", told}, {"alerts wanted (C42, C46)", alertsWanted}, {"columns of logs", columns}}
+	return []Rule{
+		{"somebody is told (C46)", told}, {"alerts wanted (C31, C42, C46)", alertsWanted}, {"columns of logs", columns},
+		{"numbers of logs", numbers}, {"exit codes", exitCodes},
+	}
 }
 
 const queryRule = "Microsoft.Insights/scheduledQueryRules"
@@ -67,70 +70,62 @@ func alertsWanted(b *Bundle) []Problem {
 }
 
 // tables are those of Azure Monitor that the queries use, with their columns as
-// its reference has them.
-var tables = map[string][]string{
-	"ContainerAppConsoleLogs": {"ContainerGroupName", "ContainerName", "JobName", "Log", "TimeGenerated", "_ResourceId"},
-	"ContainerAppSystemLogs":  {"JobName", "Log", "Reason", "ReplicaName", "TimeGenerated", "_ResourceId"},
-	"StorageQueueLogs":        {"AccountName", "OperationName", "StatusCode", "TimeGenerated", "Uri"},
+// its reference has them. Count is not among them: the query that uses it bears its
+// absence.
+var tables = map[string]map[string]string{
+	"ContainerAppConsoleLogs": {"ContainerGroupName": "string", "ContainerName": "string", "JobName": "string", "Log": "string",
+		"TimeGenerated": "datetime", "_ResourceId": "string"},
+	"ContainerAppSystemLogs": {"JobName": "string", "Log": "string", "Reason": "string", "ReplicaName": "string",
+		"TimeGenerated": "datetime", "_ResourceId": "string"},
+	"StorageQueueLogs": {"AccountName": "string", "OperationName": "string", "StatusCode": "string", "TimeGenerated": "datetime", "Uri": "string"},
 }
 
-var (
-	quoted = regexp.MustCompile(`@?"[^"]*"`)
-	column = regexp.MustCompile(`\b_?[A-Z]\w*`)
-	source = regexp.MustCompile(`\b(Container|Storage)\w+Logs(_CL)?\b`)
-	made   = regexp.MustCompile(`\b(\w+) = `)
-)
+var source = regexp.MustCompile(`\b(Container|Storage)\w+Logs(_CL)?\b`)
 
-// columns: a query uses tables and columns that there are. A query that is put
-// together from variables is judged as a whole.
+// columns: a query asks tables that are filled. Columns are looked up where the
+// query is read as Kusto, which is not a rule: it needs Node.js.
 func columns(b *Bundle) []Problem {
 	var found finding
-	for _, f := range b.Templates() {
-		for _, v := range f.Vars {
-			if !strings.HasSuffix(v.Name, "Query") {
-				continue
-			}
-			query := quoted.ReplaceAllString(f.flat(v.Value), "")
-			var known []string
-			for _, table := range source.FindAllString(query, -1) {
-				if tables[table] == nil {
-					found.add(f, v.Line, "%s asks %s, which is not filled", v.Name, table)
-				}
-				known = append(append(known, table), tables[table]...)
-			}
-			for _, m := range made.FindAllStringSubmatch(query, -1) {
-				known = append(known, m[1])
-			}
-			for _, name := range column.FindAllString(query, -1) {
-				if !slices.Contains(known, name) {
-					found.add(f, v.Line, "%s uses %s, which its tables do not have", v.Name, name)
-				}
+	for _, q := range b.Queries() {
+		for _, table := range source.FindAllString(q.Text, -1) {
+			if tables[table] == nil {
+				found.add(q.file, q.line, "%s asks %s, which is not filled", q.Name, table)
 			}
 		}
 	}
 	return found
 }
 
-// flat is the text of strings, with the variables in them in their places, one
-// after the other.
-func (f *File) flat(e *Expr) string {
-	switch {
-	case e == nil:
-		return ""
-	case e.Kind == Name && f.Var(e.Text) != nil:
-		return f.flat(f.Var(e.Text).Value)
-	case e.Kind == String:
-		text := e.Text
-		for _, item := range e.Items {
-			text = strings.Replace(text, "${"+item.Src+"}", f.flat(item), 1)
+var (
+	notIn   = regexp.MustCompile(`([^\s(]+(?:\([^()]*\))?) !in \(([^()]*)\)`)
+	convert = regexp.MustCompile(`^toint\((.*)\)$`)
+)
+
+// numbers: what is no number is in no list, so a line without one would be a hit.
+func numbers(b *Bundle) []Problem {
+	var found finding
+	for _, q := range b.Queries() {
+		for _, at := range notIn.FindAllStringSubmatchIndex(q.Text, -1) {
+			value := convert.ReplaceAllString(q.Text[at[2]:at[3]], "$1")
+			if !strings.HasSuffix(q.Text[:at[0]], "isnotnull("+value+") and ") {
+				found.add(q.file, q.line, "%s takes a line without %s for one of another value: isnotnull(%s) and", q.Name, value, value)
+			}
 		}
-		return text
-	case e.Kind == Name || e.Kind == Operator || e.Kind == Call && e.Text == "map":
-		return "0"
 	}
-	var parts []string
-	for _, item := range e.Items {
-		parts = append(parts, f.flat(item))
+	return found
+}
+
+// noFailure are the exit codes of contract.md that tell of no failure.
+const noFailure = "0, 12, 14, 130, 143"
+
+func exitCodes(b *Bundle) []Problem {
+	var found finding
+	for _, q := range b.Queries() {
+		for _, m := range notIn.FindAllStringSubmatch(q.Text, -1) {
+			if m[2] != noFailure {
+				found.add(q.file, q.line, "%s takes %s for no failures, not %s", q.Name, m[2], noFailure)
+			}
+		}
 	}
-	return strings.Join(parts, "\n")
+	return found
 }

@@ -16,7 +16,7 @@ const shortest = 120
 func jobRules() []Rule {
 	return []Rule{
 		{"scale rule (C06, C07, C38)", scaleRule}, {"no idle executions (C29)", noIdle}, {"no retry by the platform (C15)", noRetry},
-		{"replica timeout (C14)", replicaTimeout}, {"cores (C04)", withinCores}, {"one template (C08)", oneTemplate},
+		{"replica timeout (C14)", replicaTimeout}, {"cores (C04)", withinCores}, {"memory", pairs}, {"one template (C08)", oneTemplate},
 	}
 }
 
@@ -144,7 +144,7 @@ func isSumAbove(f *File, sum, part *Expr) bool {
 }
 
 // withinCores: as many executions as may run at a time have their processors,
-// by default and with every parameter file; and memory fits the processors.
+// by default and with every parameter file.
 func withinCores(b *Bundle) []Problem {
 	var found finding
 	for _, f := range append(b.Parameters(), b.Main()) {
@@ -163,8 +163,34 @@ func withinCores(b *Bundle) []Problem {
 			found.add(f, 1, "maxExecutions and cpu are not numbers")
 		case float64(most)*cpu > cores:
 			found.add(f, 1, "%d executions of %v processors are more than %d cores", most, cpu, cores)
-		case value("memory") != strconv.FormatFloat(2*cpu, 'f', -1, 64)+"Gi":
-			found.add(f, 1, "memory %s is not twice %v processors in Gi", value("memory"), cpu)
+		}
+	}
+	return found
+}
+
+// pairs: whatever processors may be asked for, the memory is the one that goes
+// with them, and nobody can ask for another.
+func pairs(b *Bundle) []Problem {
+	var found finding
+	cpu := b.Main().Param("cpu")
+	for _, j := range b.jobs() {
+		containers := j.file.At(j.resource.Object, "properties", "template", "containers")
+		if containers == nil || len(containers.Items) == 0 || cpu == nil || cpu.Decorators["allowed"] == nil {
+			found.add(j.file, j.resource.Line, "%s has no container, or cpu no values that are allowed", j.resource.Name)
+			continue
+		}
+		for _, o := range b.origins(j.file, j.file.At(containers.Items[0], "resources", "memory")) {
+			if o.expr.Kind != Index || o.expr.Items[1].Src != "cpu" {
+				found.add(o.file, o.expr.Line, "memory of %s is not looked up by cpu", j.resource.Name)
+				continue
+			}
+			sizes := o.file.Resolve(o.expr.Items[0])
+			for _, allowed := range cpu.Decorators["allowed"].Items[0].Items {
+				n, err := strconv.ParseFloat(allowed.Text, 64)
+				if want := strconv.FormatFloat(2*n, 'f', -1, 64) + "Gi"; err != nil || !sizes.Get(allowed.Text).Is(want) {
+					found.add(o.file, o.expr.Line, "memory of %s processors is not %s", allowed.Text, want)
+				}
+			}
 		}
 	}
 	return found

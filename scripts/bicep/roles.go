@@ -38,7 +38,7 @@ var scopes = map[string][]string{
 func roleRules() []Rule {
 	return []Rule{
 		{"role ids", roleIDs}, {"role names", roleNames}, {"role scopes", roleScopes},
-		{"roles of the job (C06, C40, C41, C47)", jobRoles}, {"roles first (C41)", rolesFirst}, {"user-assigned identities (C43)", userAssigned},
+		{"roles of the job (C06, C40, C41, C47)", jobRoles}, {"roles of the operator", operatorRoles}, {"roles first (C41)", rolesFirst}, {"user-assigned identities (C43)", userAssigned},
 	}
 }
 
@@ -208,6 +208,39 @@ func jobRoles(b *Bundle) []Problem {
 					found.add(j.file, j.resource.Line, "%s has no role %s", name, role)
 				}
 			}
+		}
+	}
+	return found
+}
+
+// operated is what the commands of the program want from a laptop: the role, by the
+// parameter that names what it is on. The item of a loop over tables is table.
+var operated = map[string]string{
+	"basinContainer": blobContributor, "resultsContainer": blobReader, "queueName": queueContributor, "poisonQueueName": queueContributor,
+	"runsTable": tableDataContributor, "scenariosTable": tableDataContributor, "table": tableDataReader,
+}
+
+// operatorRoles: who has deployed can load a basin, enqueue, cancel and read.
+func operatorRoles(b *Bundle) []Problem {
+	var found finding
+	given := map[string]bool{}
+	for _, g := range b.grants() {
+		for _, o := range b.origins(g.file, g.principal) {
+			if o.expr.Src != "operatorPrincipalId" || g.scope == nil {
+				continue
+			}
+			object := g.scope.Object
+			if g.scope.Loop != nil {
+				object = g.scope.Loop.Items[1]
+			}
+			for _, role := range g.roles {
+				given[object.Get("name").Src+role] = true
+			}
+		}
+	}
+	for name, role := range operated {
+		if !given[name+role] {
+			found.add(b.Main(), 1, "the operator has no role %s on %s", role, name)
 		}
 	}
 	return found

@@ -19,6 +19,7 @@ const (
 	alertsFile    = "modules/alerts.bicep"
 	contentsFile  = "modules/storage-contents.bicep"
 	jobsFile      = "modules/jobs.bicep"
+	operatorFile  = "modules/operator-roles.bicep"
 	paramFile     = "main.bicepparam"
 	pullFile      = "modules/registry-pull.bicep"
 	queueRoleFile = "modules/queue-roles.bicep"
@@ -26,10 +27,13 @@ const (
 	platformFile  = "modules/environment.bicep"
 )
 
+// usingMain is what the parameter file begins with.
+const usingMain = "using 'main.bicep'\n"
+
 var breaks = []broken{
 	{"syntax", jobsFile, "var identity = {", "var identity = {{", "not Bicep"},
 	{"syntax", mainPath, "params: {", "params: [", "not Bicep"},
-	{"syntax", paramFile, "param cpu = '1'", "param cpu = '1", "not Bicep"},
+	{"syntax", paramFile, usingMain, usingMain + "param cpu = '1", "not Bicep"},
 
 	{"described", mainPath, "@description('Region of all that is made.')\n", "", "location has no description"},
 	{"described", jobsFile, "@description('Full reference of the image.')", "@description('')", "image has no description"},
@@ -57,10 +61,10 @@ var breaks = []broken{
 	{"module parameters", mainPath, "retentionDays: logRetentionDays", "retentionDays: logRetentionDays\n    days: logRetentionDays", "has no parameter days"},
 	{"module outputs", mainPath, "managed.outputs.name", "managed.outputs.title", "has no output title"},
 	{"maybe missing", mainPath, "groupIdentity!.outputs.clientId", "groupIdentity.outputs.clientId", "groupIdentity may be missing"},
-	{"parameter file", paramFile, "param cpu = '1'", "param cpus = '1'", "no parameter cpus"},
-	{"parameter file", paramFile, "param cpu = '1'", "param cpu = '3'", "none of the values"},
-	{"parameter file", paramFile, "param maxExecutions = 10", "param maxExecutions = 0", "too small or too large"},
-	{"parameter file", paramFile, "param cpu = '1'", "param cpu = '1'\nparam cpu = '1'", "set twice"},
+	{"parameter file", paramFile, usingMain, usingMain + "param cpus = '1'\n", "no parameter cpus"},
+	{"parameter file", paramFile, usingMain, usingMain + "param cpu = '3'\n", "none of the values"},
+	{"parameter file", paramFile, usingMain, usingMain + "param maxExecutions = 0\n", "too small or too large"},
+	{"parameter file", paramFile, usingMain, usingMain + "param cpu = '1'\nparam cpu = '1'\n", "set twice"},
 	{"parameter file", paramFile, "using 'main.bicep'", "using 'other.bicep'", "is not there"},
 	{"parameter file", mainPath, "param pollingInterval int = 30", "param pollingInterval int = 5", "by default"},
 
@@ -85,8 +89,11 @@ var breaks = []broken{
 	{"replica timeout (C14)", mainPath, "replicaTimeoutSeconds: replicaTimeoutSeconds", "replicaTimeoutSeconds: 1800", "at least 120 more"},
 	{"replica timeout (C14)", mainPath, "RSMS_REPLICA_TIMEOUT_SEC: string(replicaTimeoutSeconds)", "RSMS_REPLICA_TIMEOUT_SEC: string(jobTimeoutSeconds)", "RSMS_REPLICA_TIMEOUT_SEC"},
 	{"replica timeout (C14)", jobsFile, "  replicaTimeout: replicaTimeoutSeconds\n", "", "has no replicaTimeout"},
-	{"cores (C04)", paramFile, "param maxExecutions = 10", "param maxExecutions = 101", "more than 100 cores"},
-	{"cores (C04)", mainPath, "param cpu string = '1'", "param cpu string = '2'", "is not twice"},
+	{"cores (C04)", paramFile, usingMain, usingMain + "param maxExecutions = 101\n", "more than 100 cores"},
+	{"cores (C04)", mainPath, "param maxExecutions int = 10", "param maxExecutions int = 400", "more than 100 cores"},
+	{"memory", mainPath, "'1.25': '2.5Gi'", "'1.25': '2Gi'", "memory of 1.25 processors is not 2.5Gi"},
+	{"memory", mainPath, "  '4'\n])\nparam cpu", "  '4'\n  '8'\n])\nparam cpu", "memory of 8 processors"},
+	{"memory", mainPath, "memory: memories[cpu]", "memory: '2Gi'", "is not looked up by cpu"},
 	{"one template (C08)", jobsFile, "    template: template\n  }\n}\n\n// A start", "    template: {}\n  }\n}\n\n// A start", "is its own"},
 
 	{"role ids", pullFile, "7f951dda-4ed3-4680-a7ca-43fe172d538d", "b24988ac-6180-42a0-ab88-20f7382dd24c", "none of the roles"},
@@ -94,13 +101,16 @@ var breaks = []broken{
 	{"role names", storeRoleFile, "guid(basins.id, principalId, blobDataReader)", "guid(results.id, principalId, blobDataReader)", "the name of onBasins"},
 	{"role names", pullFile, "      principalType: 'ServicePrincipal'\n", "", "no principalType"},
 	{"role scopes", pullFile, "    scope: registry\n", "", "must not be on"},
-	{"role scopes", queueRoleFile, "scope: runs", "scope: account", "must not be on"},
+	{"role scopes", operatorFile, "scope: runs", "scope: account", "must not be on"},
 	{"role scopes", "modules/group-identity.bicep", "  scope: identity\n", "", "must not be on"},
 	{"roles of the job (C06, C40, C41, C47)", queueRoleFile, "principalId: scalePrincipalId", "principalId: runPrincipalId", "scaleIdentity has no role"},
 	{"roles of the job (C06, C40, C41, C47)", mainPath, "scaleIdentityId: scaleIdentity.id", "scaleIdentityId: runIdentity.id", "three identities"},
 	{"roles of the job (C06, C40, C41, C47)", mainPath, "[pullIdentity.properties.principalId],", "[],", "pullIdentity has no role"},
 	{"roles of the job (C06, C40, C41, C47)", jobsFile, "    '${runIdentityId}': {}\n", "", "runIdentity is not assigned"},
 	{"roles of the job (C06, C40, C41, C47)", queueRoleFile, "974c5e8b-45b9-4653-ba55-5f855dd0fb88", "c6a89b2d-59bc-44d0-9896-0f6e12d7b80a", "runIdentity has no role 974c5e8b"},
+	{"roles of the operator", operatorFile, "principalId, queueDataContributor)\n  scope: poisonQueue", "principalId, queueDataContributor)\n  scope: queue", "no role 974c5e8b-45b9-4653-ba55-5f855dd0fb88 on poisonQueueName"},
+	{"roles of the operator", operatorFile, "'0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'", "'76199698-9eea-4c19-bc75-cec21354c6b6'", "on scenariosTable"},
+	{"roles of the operator", mainPath, "principalId: operatorPrincipalId", "principalId: runIdentity.properties.principalId", "on basinContainer"},
 	{"roles first (C41)", mainPath, "    queueRoles\n    storeRoles\n", "    storeRoles\n", "must come after queueRoles"},
 	{"roles first (C41)", mainPath, "registryLoginServer: pull.outputs.loginServer\n    settings", "registryLoginServer: 'x'\n    settings", "must come after pull"},
 	{"user-assigned identities (C43)", jobsFile, "type: 'UserAssigned'", "type: 'SystemAssigned,UserAssigned'", "must be UserAssigned"},
@@ -129,8 +139,10 @@ var breaks = []broken{
 
 	{"somebody is told (C46)", alertsFile, "          people.id\n", "", "tells no action group"},
 	{"somebody is told (C46)", alertsFile, "Microsoft.Insights/scheduledQueryRules", "Microsoft.Insights/queryRules", "there are no alerts"},
-	{"alerts wanted (C42, C46)", alertsFile, "\"KEDAScalerFailed\", ", "", "KEDAScalerFailed"},
-	{"columns of logs", alertsFile, "where Reason startswith", "where Reason_s startswith", "uses Reason_s"},
+	{"alerts wanted (C31, C42, C46)", alertsFile, "\"KEDAScalerFailed\", ", "", "KEDAScalerFailed"},
+	{"numbers of logs", alertsFile, "(isnotnull(code) and code !in (${fine}))", "code !in (${fine})", "isnotnull(code) and"},
+	{"numbers of logs", alertsFile, "isnotnull(line.exit) and toint", "toint", "isnotnull(line.exit) and"},
+	{"exit codes", alertsFile, "'0, 12, 14, 130, 143'", "'0, 12, 14, 143'", "not 0, 12, 14, 130, 143"},
 	{"columns of logs", alertsFile, "'ContainerAppSystemLogs |", "'ContainerAppSystemLogs_CL |", "asks ContainerAppSystemLogs_CL"},
 }
 

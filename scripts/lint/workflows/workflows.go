@@ -20,6 +20,7 @@ const (
 	Switch      = "Switch"      // an owner has it run, nobody else
 	Shell       = "Shell"       // bash, which stops at the first failure, also in a pipe
 	Injection   = "Injection"   // no expression in a script: what it stands for may be a command
+	LineEnds    = "LineEnds"    // a checkout on Windows leaves files as they are
 	Credentials = "Credentials" // checkout leaves no token behind, and no secret is used
 )
 
@@ -161,8 +162,13 @@ func (c *checker) job(name string, job *yaml.Node) {
 		c.add(Syntax, job, "job %s has no steps", name)
 		return
 	}
+	asIs := !strings.HasPrefix(value(job, "runs-on"), "windows")
 	for _, step := range steps.Content {
 		c.step(step)
+		asIs = asIs || value(step, "run") == "git config --global core.autocrlf false"
+		if !asIs && strings.HasPrefix(value(step, "uses"), "actions/checkout@") {
+			c.add(LineEnds, step, "on Windows git config --global core.autocrlf false comes before checkout")
+		}
 	}
 }
 

@@ -70,6 +70,20 @@ func TestPackages(t *testing.T) {
 	}
 }
 
+// Scripts are read by bash and golden files byte for byte, also where git is set to
+// write the line ends of Windows.
+func TestAttributes(t *testing.T) {
+	data, err := os.ReadFile("../../../.gitattributes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"* text=auto eol=lf", "**/testdata/** -text"} {
+		if !strings.Contains("\n"+string(data), "\n"+line+"\n") {
+			t.Errorf(".gitattributes lacks %s", line)
+		}
+	}
+}
+
 const good = `on: push
 permissions:
   contents: read
@@ -115,6 +129,9 @@ func TestRules(t *testing.T) {
 		{Switch, "none", change("    if: vars.RSMS_WORKFLOWS == 'true'\n", "")},
 		{Shell, "none", change("shell: bash", "shell: sh")},
 		{Injection, "a title", change("run: make", "run: echo ${{ github.event.pull_request.title }}")},
+		{LineEnds, "none", change("ubuntu-24.04", "windows-2022")},
+		{"", "kept", change("ubuntu-24.04", "windows-2022")[:strings.Index(good, "      - uses")+len("windows-2022")-len("ubuntu-24.04")] +
+			"      - run: git config --global core.autocrlf false\n" + good[strings.Index(good, "      - uses"):]},
 		{Credentials, "checkout", change("persist-credentials: false", "fetch-depth: 1")},
 		{Credentials, "a secret", change("- run: make", "- run: make\n        env:\n          A: ${{ secrets.A }}")},
 	} {
