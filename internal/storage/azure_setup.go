@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -22,23 +23,29 @@ import (
 // or a digit, so that no scenario has it.
 const checkKey = "_check"
 
-// Create makes the containers and the tables where they are not there.
+// Create makes the containers and the tables where they are not there. Who may
+// not make one need not, where it can be read.
 func (a *Azure) Create(ctx context.Context) error {
 	return a.everywhere(ctx, "create",
 		func(c *container.Client) error {
 			_, err := c.Create(brief(ctx), nil)
-			if bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+			if bloberror.HasCode(err, bloberror.ContainerAlreadyExists) || isForbidden(err) && firstBlob(brief(ctx), c) == nil {
 				return nil
 			}
 			return err
 		},
 		func(t *aztables.Client) error {
 			_, err := t.CreateTable(brief(ctx), nil)
-			if bloberror.HasCode(err, bloberror.Code(aztables.TableAlreadyExists)) {
+			if bloberror.HasCode(err, bloberror.Code(aztables.TableAlreadyExists)) || isForbidden(err) && firstEntity(brief(ctx), t) == nil {
 				return nil
 			}
 			return err
 		})
+}
+
+func isForbidden(err error) bool {
+	response, ok := errors.AsType[*azcore.ResponseError](err)
+	return ok && response.StatusCode == http.StatusForbidden
 }
 
 // Ready sees that the containers and the tables exist and may be read (C90).
@@ -46,10 +53,12 @@ func (a *Azure) Create(ctx context.Context) error {
 func (a *Azure) Ready(ctx context.Context) error {
 	return a.everywhere(ctx, "read",
 		func(c *container.Client) error { return firstBlob(brief(ctx), c) },
-		func(t *aztables.Client) error {
-			_, err := t.NewListEntitiesPager(&aztables.ListEntitiesOptions{Top: to.Ptr(int32(1))}).NextPage(brief(ctx))
-			return err
-		})
+		func(t *aztables.Client) error { return firstEntity(brief(ctx), t) })
+}
+
+func firstEntity(ctx context.Context, t *aztables.Client) error {
+	_, err := t.NewListEntitiesPager(&aztables.ListEntitiesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
+	return err
 }
 
 func firstBlob(ctx context.Context, c *container.Client) error {

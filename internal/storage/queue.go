@@ -178,6 +178,11 @@ func (q *Queue) Create(ctx context.Context) error {
 	if queueerror.HasCode(err, queueerror.QueueAlreadyExists) {
 		return nil
 	}
+	if isForbidden(err) { // who may not make it need not, where it can be read
+		if _, unread := q.Length(ctx); unread == nil {
+			return nil
+		}
+	}
 	return azureFailure(ctx, "create", q.what(), err)
 }
 
