@@ -16,6 +16,7 @@ import (
 const (
 	exitDone        = 0
 	exitInternal    = 1
+	exitDiffer      = 1 // compare: as programs that compare have it
 	exitUsage       = 2
 	exitRetry       = 10
 	exitFailed      = 11
@@ -41,6 +42,9 @@ func usage(format string, args ...any) error { return &usageError{err: fmt.Error
 
 // exit reports err and returns the exit code of the process.
 func (a *app) exit(err error) int {
+	if errors.Is(err, errDiffer) {
+		return exitDiffer // the answer says so
+	}
 	code := a.code(err)
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
 		return exitDone // who read the answer has read enough

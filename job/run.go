@@ -37,10 +37,16 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	settings(c.Flags())
 	c.Flags().Bool("json", false, "print the answer as one JSON document")
+	shadowFlags(c.Flags())
 	return c
 }
 
 func (a *app) run(c *cobra.Command) error {
+	if beside, err := wantsShadow(c.Flags()); err != nil {
+		return err
+	} else if beside {
+		return a.shadow(c)
+	}
 	if err := a.configure(c, config.Need{Run: true}); err != nil {
 		return err
 	}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rsmsjob/internal/compare"
+	"rsmsjob/internal/config"
+	"rsmsjob/internal/message"
+	"rsmsjob/internal/pipeline"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/storage"
+	"rsmsjob/internal/workdir"
+)
+
+// bundledEngines is what --shadow calls our own engines.
+const bundledEngines = "bundled"
+
+// shadowFlags are those of run that have a message run beside production.
+func shadowFlags(flags *pflag.FlagSet) {
+	flags.String("shadow", "", "run the message with other engines beside production and compare: "+bundledEngines+", or a folder of executables. "+
+		"Nothing is written to the store; exits with 1 when the results differ")
+	flags.String("shadow-runner", "", "put before every engine command line of --shadow, e.g. wine")
+	flags.String("shadow-dir", "", "keep the result of --shadow in this folder store, which is no other's (default a temporary one)")
+	comparisonFlags(flags)
+}
+
+// wantsShadow reports whether the flags ask for a shadow run. Flags that say
+// how one is made mean nothing without it.
+func wantsShadow(flags *pflag.FlagSet) (bool, error) {
+	if flags.Changed("shadow") {
+		return true, nil
+	}
+	for _, name := range []string{"shadow-runner", "shadow-dir", "abs", "rel", "within", "html"} {
+		if flags.Changed(name) {
+			return false, usage("--%s means nothing without --shadow", name)
+		}
+	}
+	return false, nil
+}
+
+// shadow is what a shadow run was asked for, and came to.
+type shadow struct {
+	engines, runner string
+	dir             string // of its store, absolute
+	label           string // of its result
+	options         compare.Options
+	answer          *pipeline.Answer
+}
+
+// shadowDocument is the answer of run --shadow as JSON. Comparison is nil where
+// there was nothing to compare with, and NotCompared says why.
+type shadowDocument struct {
+	Shadow      document        `json:"shadow"`
+	StoreDir    string          `json:"shadow_dir,omitempty"`
+	Comparison  *compare.Report `json:"comparison"`
+	NotCompared string          `json:"not_compared,omitempty"`
+}
+
+// shadow runs a message that is given by hand with a second set of engines. The
+// store of the settings is only read: result, record and log go to a store of
+// their own.
+func (a *app) shadow(c *cobra.Command) error {
+	s := &shadow{}
+	if err := s.read(c.Flags()); err != nil {
+		return err
+	}
+	if err := a.configure(c, config.Need{Store: true, Message: true}); err != nil {
+		return err
+	}
+	a.logStart("shadow")
+	text, err := a.messageText()
+	if err != nil {
+		return err
+	}
+	m, err := message.Decode(text)
+	if err != nil {
+		return err
+	}
+	if m.Type != message.TypeRun {
+		return usage("--shadow: the message is no %s", message.TypeRun)
+	}
+	production, err := a.openResults()
+	if err != nil {
+		return err
+	}
+	defer production.Close()
+	if err := a.answers(c.Context(), production); err != nil {
+		return err
+	}
+	return a.besides(c, production, m, s)
+}
+
+// read reads the flags.
+func (s *shadow) read(flags *pflag.FlagSet) (err error) {
+	for name, to := range map[string]*string{"shadow": &s.engines, "shadow-runner": &s.runner, "shadow-dir": &s.dir} {
+		if *to, err = flags.GetString(name); err != nil {
+			return err
+		}
+	}
+	if s.engines == "" {
+		return usage("--shadow: the engines are not named: %s, or a folder of executables", bundledEngines)
+	}
+	s.options, err = comparisonOptions(flags)
+	return err
+}
+
+// besides runs the message in a store of its own and compares.
+func (a *app) besides(c *cobra.Command, production resultStore, m *message.Message, s *shadow) error {
+	end, err := a.shadowStore(m, s)
+	if err != nil {
+		return err
+	}
+	defer end()
+	folder, err := storage.OpenFolder(s.dir)
+	if err != nil {
+		return usage("--shadow-dir: %w", err)
+	}
+	defer folder.Close()
+	if err := a.runBesides(c.Context(), production, folder, m, s); err != nil {
+		return err
+	}
+	report, why, err := a.compareShadow(c.Context(), production, folder, m, s)
+	if err != nil {
+		return err
+	}
+	return a.tellShadow(c, m, s, report, why)
+}
+
+// shadowStore makes the store of a shadow run; end removes it where it is not
+// to be kept.
+func (a *app) shadowStore(m *message.Message, s *shadow) (end func(), err error) {
+	if s.dir == "" {
+		if err := a.checkWorkDir(); err != nil {
+			return nil, err
+		}
+		// A run folder: where this process is killed, the next run removes it.
+		f, err := workdir.Make(a.config.WorkDir)
+		if err != nil {
+			return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no folder could be made in RSMS_WORK_DIR for the shadow result"}
+		}
+		s.dir, s.label = f.Path, "shadow"
+		return func() {
+			if err := f.Remove(); err != nil {
+				a.log.Warn("the folder of the shadow result was left behind", "error", err)
+			}
+		}, nil
+	}
+	s.label = s.dir + storeMark + m.Basin + "/" + m.Scenario
+	if s.dir, err = filepath.Abs(s.dir); err == nil {
+		err = os.MkdirAll(s.dir, 0o755)
+	}
+	if err != nil {
+		return nil, usage("--shadow-dir: %w", err)
+	}
+	// Whatever way leads there: a store with inputs is one that jobs run in.
+	for _, name := range []string{"riverbasin", filepath.Join("tables", "Scenarios")} {
+		if _, err := os.Stat(filepath.Join(s.dir, name)); err == nil {
+			return nil, usage("--shadow-dir: %s has %s, so it is a store that jobs run in; name a folder of its own", s.dir, filepath.ToSlash(name))
+		}
+	}
+	return func() {}, nil
+}
+
+// runBesides runs the message, reading from production and writing to folder.
+func (a *app) runBesides(ctx context.Context, production pipeline.Inputs, folder *storage.Folder, m *message.Message, s *shadow) (err error) {
+	own := a.config
+	defer func() { a.config = own }()
+	other := *own
+	other.ExeDir, other.EngineRunner = s.engines, s.runner
+	if s.engines == bundledEngines {
+		other.ExeDir = ""
+	}
+	other.Delivery, other.DoneQueueName = "", "" // nobody waits for this job
+	a.config = &other
+	s.answer, err = a.handle(ctx, &besideStore{folder, production}, m)
+	return err
+}
+
+// compareShadow compares the shadow result with that of production; why says
+// why there is no report.
+func (a *app) compareShadow(ctx context.Context, production, folder compare.Store, m *message.Message, s *shadow) (report *compare.Report, why string, err error) {
+	real, err := compare.Open(ctx, production, m.Basin, m.Scenario, m.Basin+"/"+m.Scenario)
+	if reason.Of(err) == reason.ScenarioNotFound {
+		return nil, "production has no result of this scenario; run it there first", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	mine, err := compare.Open(ctx, folder, m.Basin, m.Scenario, s.label)
+	if err != nil {
+		return nil, "", err
+	}
+	if in := compare.InputsOf(real, mine); in.Known && !in.Same() {
+		return nil, fmt.Sprintf("the result of production is of other inputs than there are now (%s); run it there again first", strings.Join(in.Differ, ", ")), nil
+	}
+	report, err = compare.Results(ctx, real, mine, s.options)
+	return report, "", err
+}
+
+// tellShadow prints what a shadow run came to.
+func (a *app) tellShadow(c *cobra.Command, m *message.Message, s *shadow, report *compare.Report, why string) error {
+	asJSON, err := c.Flags().GetBool("json")
+	if err != nil {
+		return err
+	}
+	doc := shadowDocument{Shadow: answerDocument(s.answer), Comparison: report, NotCompared: why}
+	where := ""
+	if c.Flags().Changed("shadow-dir") {
+		doc.StoreDir, where = s.dir, ", in "+s.dir
+	}
+	if report != nil {
+		if err := writePage(c.Flags(), report); err != nil {
+			return err
+		}
+	}
+	switch {
+	case asJSON:
+		err = a.printJSON(doc)
+	default:
+		fmt.Fprintf(a.stdout, "%s %s: shadow run with %s%s\n", m.Basin, m.Scenario, s.answer.Marker.Engine, where)
+		if report == nil {
+			_, err = fmt.Fprintf(a.stdout, "not compared: %s\n", why)
+		} else {
+			err = report.Text(a.stdout)
+		}
+	}
+	if err == nil && report != nil && !report.Same {
+		return errDiffer
+	}
+	return err
+}
+
+// besideStore has the inputs of one store, and keeps results and records in a
+// folder that nobody else writes. Nothing it does can write to the first.
+type besideStore struct {
+	*storage.Folder
+	inputs pipeline.Inputs
+}
+
+func (b *besideStore) BasinExists(ctx context.Context, basin string) (bool, error) {
+	return b.inputs.BasinExists(ctx, basin)
+}
+
+func (b *besideStore) Basin(ctx context.Context, basin, name string) ([]byte, error) {
+	return b.inputs.Basin(ctx, basin, name)
+}
+
+func (b *besideStore) Scenario(ctx context.Context, basin, scenario string) (map[string]any, error) {
+	return b.inputs.Scenario(ctx, basin, scenario)
+}
+
+// MergeScenario tells nobody: the scenario row is that of production.
+func (b *besideStore) MergeScenario(context.Context, string, string, map[string]any) error {
+	return nil
+}
