@@ -79,7 +79,7 @@ func runExample(t *testing.T, s Scenario, change map[string]any) *example {
 		}
 		return nil
 	}))
-	_, err = e.plan.Ledgers(e.dir, func(_ int, l plume.Ledger, _ []float64) error { e.balance = l; return nil })
+	_, err = e.plan.Ledgers(context.Background(), e.dir, func(_ int, l plume.Ledger, _ []float64) error { e.balance = l; return nil })
 	must(err)
 	return e
 }
