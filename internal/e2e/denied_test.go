@@ -23,7 +23,7 @@ func denied() faultproxy.Action {
 // rest has tests of its own.
 func lasting() []kind {
 	return []kind{{faultproxy.QueueReceive, "/{queue}/messages"}, {faultproxy.QueueUpdate, "/{queue}/messages"},
-		{faultproxy.QueueDelete, "/{queue}/messages"}, {faultproxy.QueueSend, "/{done}/messages"}, {faultproxy.BlobPut, "/run-"},
+		{faultproxy.QueueDelete, "/{queue}/messages"}, {faultproxy.QueueSend, "/{done}/messages"}, {faultproxy.BlobPut, "/run-"}, {faultproxy.BlobAppend, "/run-"},
 		{faultproxy.QueueProperties, "/{poison}"}, {faultproxy.QueueProperties, "/{done}"}}
 }
 
