@@ -16,6 +16,7 @@ import (
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
+	"rsmsjob/internal/workdir"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -278,7 +279,7 @@ func (a *app) checkDisk() (string, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	free, err := freeSpace(dir)
+	free, err := workdir.Free(dir)
 	if err != nil {
 		return "", &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "it is not known how much is free in " + dir}
 	}

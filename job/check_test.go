@@ -9,6 +9,7 @@ import (
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/runs"
+	"rsmsjob/internal/workdir"
 )
 
 func TestClockDetail(t *testing.T) {
@@ -34,10 +35,10 @@ func TestDiskDetail(t *testing.T) {
 }
 
 func TestFreeSpace(t *testing.T) {
-	if free, err := freeSpace(t.TempDir()); err != nil || free == 0 {
+	if free, err := workdir.Free(t.TempDir()); err != nil || free == 0 {
 		t.Errorf("%d %v", free, err)
 	}
-	if _, err := freeSpace(t.TempDir() + "/none"); err == nil {
+	if _, err := workdir.Free(t.TempDir() + "/none"); err == nil {
 		t.Error("a folder that is not there has space")
 	}
 }

@@ -43,7 +43,8 @@ func run() (code int) {
 	// An engine has nothing to hand back: a signal ends it at once.
 	if len(args) == 0 || args[0] != engineName {
 		signals := make(chan os.Signal, 2)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		// The last two would end the process with the exit code of bad settings.
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
 		defer signal.Stop(signals)
 		go listen(signals, cancel)
 		// A reader that went away, of the log or of the answer, ends no run: the

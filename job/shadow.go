@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,18 +156,39 @@ func (a *app) shadowStore(m *message.Message, s *shadow) (end func(), err error)
 	}
 	s.label = s.dir + storeMark + m.Basin + "/" + m.Scenario
 	if s.dir, err = filepath.Abs(s.dir); err == nil {
+		err = outsideStores(s.dir)
+	}
+	if err == nil {
 		err = os.MkdirAll(s.dir, 0o755)
 	}
 	if err != nil {
 		return nil, usage("--shadow-dir: %w", err)
 	}
-	// Whatever way leads there: a store with inputs is one that jobs run in.
-	for _, name := range []string{"riverbasin", filepath.Join("tables", "Scenarios")} {
-		if _, err := os.Stat(filepath.Join(s.dir, name)); err == nil {
-			return nil, usage("--shadow-dir: %s has %s, so it is a store that jobs run in; name a folder of its own", s.dir, filepath.ToSlash(name))
+	return func() {}, nil
+}
+
+// outsideStores refuses a folder, which need not be there, that is a store that
+// jobs run in, or lies in one, whatever way leads there.
+func outsideStores(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for above := real; ; above = filepath.Dir(above) {
+			for _, name := range []string{"riverbasin", filepath.Join("tables", "Scenarios")} {
+				if _, err := os.Stat(filepath.Join(above, name)); err == nil {
+					return fmt.Errorf("%s has %s, so it is a store that jobs run in; name a folder outside of it", above, filepath.ToSlash(name))
+				}
+			}
+			if above == filepath.Dir(above) {
+				return nil
+			}
 		}
 	}
-	return func() {}, nil
 }
 
 // runBesides runs the message, reading from production and writing to folder.

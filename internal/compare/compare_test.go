@@ -190,6 +190,8 @@ func TestRefused(t *testing.T) {
 		{"uneven edges", func(d *draft) { d.Edges.Series[0].PeakMgL = nil }, nil, reason.EngineOutputInvalid, "3 times and 0 values of river Main"},
 		{"uneven balance", func(d *draft) { d.Balance.DecayedKg = d.Balance.DecayedKg[1:] }, nil, reason.EngineOutputInvalid, "3 times and 2 values of decayed_kg"},
 		{"rows missing", nil, func(m *memory) { m.rows = m.rows[1:] }, reason.EngineOutputInvalid, "PlumeByTime has 5 rows and result.json says 6"},
+		{"rows by mile missing", nil, func(m *memory) { m.byMile = -1 }, reason.EngineOutputInvalid, "PlumeByMile has 0 rows and result.json says 6"},
+		{"a row of another job", func(d *draft) { d.Rows[3].JobID = "j3" }, nil, reason.EngineOutputInvalid, "a row of PlumeByTime is of another job than result.json, at mile 10.5"},
 		{"times back", func(d *draft) { slices.Reverse(d.Rows) }, nil, reason.EngineOutputInvalid, "not in the order of time at 2026-01-02 01:00:00Z"},
 		{"row twice", func(d *draft) { d.Rows[1] = d.Rows[0] }, nil, reason.EngineOutputInvalid, "two rows of Main mile 10 at 2026-01-02 00:00:00Z"},
 	}

@@ -18,6 +18,8 @@ import (
 type Store interface {
 	ReadResult(ctx context.Context, basin, scenario, name string) (io.ReadCloser, error)
 	ReadPlumeByTime(ctx context.Context, basin, scenario string) iter.Seq2[storage.PlumeEntity, error]
+	// CountRows is as pipeline.Results has it.
+	CountRows(ctx context.Context, basin, scenario string) (byTime, byMile int, err error)
 }
 
 // Result is a result that can be compared: all of it but the rows, which are
@@ -63,6 +65,15 @@ func Open(ctx context.Context, store Store, basin, scenario, label string) (*Res
 	}
 	if err := r.evenSeries(); err != nil {
 		return nil, err
+	}
+	// The rows of PlumeByMile are those of PlumeByTime in another order, so they are
+	// only counted.
+	_, byMile, err := store.CountRows(ctx, basin, scenario)
+	if err != nil {
+		return nil, r.told(err)
+	}
+	if byMile != marker.Rows.ByMile && !(byMile < 0 && marker.Rows.ByMile == 0) {
+		return nil, damaged(label, "PlumeByMile has %d rows and %s says %d", max(byMile, 0), publish.MarkerName, marker.Rows.ByMile)
 	}
 	r.params, err = r.parameters(ctx)
 	return r, err
@@ -161,6 +172,10 @@ func (r *Result) rows(ctx context.Context) iter.Seq2[storage.PlumeEntity, error]
 			}
 			if err != nil {
 				yield(row, r.told(err))
+				return
+			}
+			if row.JobID != r.Marker.JobID {
+				yield(row, damaged(r.Label, "a row of PlumeByTime is of another job than %s, at mile %g at %s", publish.MarkerName, row.RiverMile, row.Time.UTC().Format("2006-01-02T15:04Z")))
 				return
 			}
 			n++

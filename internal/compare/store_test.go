@@ -20,6 +20,8 @@ import (
 type memory struct {
 	files map[string][]byte
 	rows  []plume.Row
+	// byMile is how many rows PlumeByMile has.
+	byMile int
 	// behind is called when the last row was read.
 	behind func()
 }
@@ -43,6 +45,10 @@ func (m *memory) ReadPlumeByTime(context.Context, string, string) iter.Seq2[stor
 			m.behind()
 		}
 	}
+}
+
+func (m *memory) CountRows(context.Context, string, string) (byTime, byMile int, err error) {
+	return len(m.rows), m.byMile, nil
 }
 
 var start = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -92,8 +98,13 @@ func ptr[T any](x T) *T { return &x }
 // store stores the draft; its marker counts the rows.
 func (d *draft) store(tb testing.TB) *memory {
 	tb.Helper()
-	d.Marker.Rows.ByTime = len(d.Rows)
-	m := &memory{files: map[string][]byte{}, rows: d.Rows}
+	for i := range d.Rows {
+		if id := &d.Rows[i].JobID; *id == "" || *id == "j1" {
+			*id = d.Marker.JobID
+		}
+	}
+	d.Marker.Rows.ByTime, d.Marker.Rows.ByMile = len(d.Rows), len(d.Rows)
+	m := &memory{files: map[string][]byte{}, rows: d.Rows, byMile: len(d.Rows)}
 	for name, v := range map[string]any{publish.MarkerName: d.Marker, edgeDocument: d.Edges, balanceDocument: d.Balance, intakeDocument: d.Intakes,
 		"run/" + d.Marker.JobID + "/params.json": d.Params} {
 		data, err := json.Marshal(v)

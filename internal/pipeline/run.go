@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"rsmsjob/internal/engine"
@@ -77,7 +78,7 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 	}
 	found, err := check(ctx, plan, dir, func(part float64) { r.step("check", part) })
 	if err != nil {
-		return err
+		return noRoom(dir, err)
 	}
 	for _, w := range found.warnings {
 		r.Log.Warn(w)
@@ -98,7 +99,31 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 func (r *run) compute(ctx context.Context, plan *engine.Plan, dir string) error {
 	runner := engine.Runner{Set: r.set, Check: plan.Check, StepTimeout: r.StepTimeout, Grace: r.Grace, Supervisor: r.Supervisor,
 		Env: r.EngineEnv, Log: r.Log, Progress: r.step}
-	return runner.Run(ctx, dir)
+	return noRoom(dir, runner.Run(ctx, dir))
+}
+
+// leastRoom is the free space below which a disk is full, bytes.
+const leastRoom = 1 << 20
+
+// noRoom gives the failure of an engine its cause where the disk of the run folder
+// is full: that passes, and no engine is to blame that leaves less than it should.
+func noRoom(dir string, err error) error {
+	if free, unknown := workdir.Free(dir); unknown == nil {
+		return withFree(free, err)
+	}
+	return err
+}
+
+// withFree does that where so many bytes are free.
+func withFree(free uint64, err error) error {
+	switch reason.Of(err) {
+	case reason.EngineFailed, reason.EngineOutputMissing, reason.EngineOutputInvalid:
+		if free < leastRoom {
+			return &reason.Error{Code: reason.StorageUnavailable, Err: err,
+				Detail: fmt.Sprintf("the disk of RSMS_WORK_DIR is full, %d bytes are free; make room, or name another. %s", free, reason.Detail(err))}
+		}
+	}
+	return err
 }
 
 // weights is where each step of a run begins and ends, in percent of a run.

@@ -1,11 +1,11 @@
 //go:build unix
 
-package main
+package workdir
 
 import "golang.org/x/sys/unix"
 
-// freeSpace is what an ordinary user may still write where dir is, bytes.
-func freeSpace(dir string) (uint64, error) {
+// Free is what an ordinary user may still write where dir is, bytes.
+func Free(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, err

@@ -1,9 +1,9 @@
-package main
+package workdir
 
 import "golang.org/x/sys/windows"
 
-// freeSpace is what this user may still write where dir is, bytes.
-func freeSpace(dir string) (uint64, error) {
+// Free is what this user may still write where dir is, bytes.
+func Free(dir string) (uint64, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0, err
