@@ -145,8 +145,7 @@ func TestKilledInMidEngine(t *testing.T) {
 			g.reached()
 			k.kill()
 			g.gone()
-			// The gate is a runner, so what follows it is another run.
-			w.recovers("s1", killed{attempt: 1, notices: 1}, want)
+			w.recovers("s1", killed{attempt: 2, notices: 1}, want)
 		})
 	}
 }

@@ -74,6 +74,16 @@ func (h *harbour) container(ctx context.Context, env map[string]string) (int, st
 	return h.exit, log.String()
 }
 
+// kill kills the container that runs, whose exit code is another one then, 0 for
+// that of a kill.
+func (h *harbour) kill(exit int) {
+	h.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.exit = exit
+	check(h, h.now.Kill())
+}
+
 // image changes the settings that the image brings along.
 func (h *harbour) image(settings ...string) {
 	h.mu.Lock()
@@ -186,7 +196,7 @@ func TestLaunch(t *testing.T) {
 		h.send(order("s1"))
 		k := h.launch()
 		gate.reached()
-		check(t, h.now.Kill())
+		h.kill(0)
 		k.exits(10)
 		if row := h.row("s1"); row["Status"] != "Queued" || row["Reason"] != "engine_failed" {
 			t.Errorf("the row says %v %v", row["Status"], row["Reason"])
@@ -222,10 +232,7 @@ func TestLaunch(t *testing.T) {
 		h.send(order("s1"))
 		k := h.launch()
 		gate.reached()
-		h.mu.Lock()
-		h.exit = 2
-		check(t, h.now.Kill())
-		h.mu.Unlock()
+		h.kill(2)
 		k.exits(0)
 		h.is("s1", runs.Failed, reason.MaxAttempts)
 		if len(h.poisoned()) != 1 {

@@ -103,9 +103,7 @@ func (in *inputs) runKey(m *message.Message, set *engine.Set) (string, error) {
 	}
 	all := map[string]any{"type": m.Type, "version": m.Version, "scenario": columns,
 		"files": in.hashes, "engine": set.Hash, "tolerance": in.tolerance}
-	if words := runnerOf(set); len(words) > 0 {
-		all["runner"] = words
-	}
+
 	text, err := json.Marshal(all)
 	if err != nil {
 		return "", &reason.Error{Code: reason.InvalidScenario, Err: err, Detail: "the scenario row cannot be written as JSON"}
