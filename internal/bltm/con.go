@@ -26,7 +26,7 @@ type conReader struct {
 
 func newConReader(r io.Reader, h *Header) *conReader {
 	each, _ := h.grids()
-	lines, whole := newOutput(r, conFile)
+	lines, whole := fortran.NewWhole(r, conFile)
 	return &conReader{lines: lines, whole: whole, grids: each, steps: h.Steps, c: make([]float64, len(h.Constituents))}
 }
 

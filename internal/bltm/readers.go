@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"rsmsjob/internal/fortran"
 )
 
 // blocks reads a file of blocks: a line "WORD … n" and n lines behind it. It
@@ -112,7 +114,7 @@ type TimesReader struct {
 // NewTimesReader returns a reader of the series at so many places. The base
 // name file goes into faults.
 func NewTimesReader(r io.Reader, file string, places, constituents int) *TimesReader {
-	lines, whole := newOutput(r, file)
+	lines, whole := fortran.NewWhole(r, file)
 	return &TimesReader{
 		blocks: blocks{rec: records{lines: lines, whole: whole}, word: "LOCATION", last: places},
 		point:  Point{C: make([]float64, constituents)},
@@ -190,7 +192,7 @@ type ProfilesReader struct {
 // NewProfilesReader returns a reader of the profiles at so many times. The
 // base name file goes into faults.
 func NewProfilesReader(r io.Reader, file string, times, constituents int) *ProfilesReader {
-	lines, whole := newOutput(r, file)
+	lines, whole := fortran.NewWhole(r, file)
 	return &ProfilesReader{
 		blocks: blocks{rec: records{lines: lines, whole: whole}, word: "TIME", last: times},
 		time:   Time{Step: -1},

@@ -175,7 +175,7 @@ func (r *records) err() error { return r.faults.Err() }
 func (r *records) nothingMore(problem string) error {
 	marked := false
 	for r.lines.Next() {
-		if !marked && endMark(r.lines.Bytes()) {
+		if !marked && fortran.EndMark(r.lines.Bytes()) {
 			marked = true
 		} else if r.lines.List(1).More() {
 			return r.lines.Fault(1, "", problem, string(r.lines.Bytes()))

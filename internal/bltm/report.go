@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"rsmsjob/internal/fortran"
 )
 
 // Report is what BLTM.OUT says.
@@ -35,7 +37,7 @@ type BranchParcels struct{ Step, Branch, N int }
 // ReadReport reads BLTM.OUT. The base name file goes into faults. A file
 // without its last line, END and the number of steps, is one.
 func ReadReport(r io.Reader, file string) (*Report, error) {
-	lines, whole := newOutput(r, file)
+	lines, whole := fortran.NewWhole(r, file)
 	rec := records{lines: lines, whole: whole}
 	var p Report
 	for rec.lines.Next() {

@@ -48,7 +48,7 @@ func appendFlowValues(dst []byte, f *Flow, last bool) []byte {
 // grids. It allocates nothing per record.
 type FlowReader struct {
 	lines *fortran.Reader
-	tail  *lastByte
+	whole func() error // fortran.NewWhole
 	file  string
 	grids []int
 	steps int
@@ -60,8 +60,8 @@ type FlowReader struct {
 // numbers of grids and for that many steps behind the initial state. The base
 // name file goes into faults.
 func NewFlowReader(r io.Reader, file string, grids []int, steps int) *FlowReader {
-	tail := &lastByte{Reader: r, b: '\n'}
-	return &FlowReader{lines: fortran.NewReader(tail, file), tail: tail, file: file, grids: grids, steps: steps}
+	lines, whole := fortran.NewWhole(r, file)
+	return &FlowReader{lines: lines, whole: whole, file: file, grids: grids, steps: steps}
 }
 
 // Next goes to the next record; false at the end of the file or at an error.
@@ -76,7 +76,7 @@ func (r *FlowReader) Next() bool {
 			fault.Line, fault.Column = fault.Line+1, 0
 			r.err = fault
 		} else if r.err == nil {
-			r.err = r.ended()
+			r.err = r.whole()
 		}
 		return false
 	}
@@ -94,7 +94,7 @@ func (r *FlowReader) Next() bool {
 func (r *FlowReader) onlyBlankFollows() bool {
 	marked := false
 	for more := true; more; more = r.lines.Next() {
-		if text := r.lines.Bytes(); !marked && isEndMark(text) {
+		if text := r.lines.Bytes(); !marked && fortran.EndMark(text) {
 			marked = true
 		} else if len(text) > 0 {
 			r.err = r.lines.Fault(1, "", "more records than there are steps", string(text))
@@ -102,7 +102,7 @@ func (r *FlowReader) onlyBlankFollows() bool {
 		}
 	}
 	if r.err = r.lines.Err(); r.err == nil {
-		r.err = r.ended()
+		r.err = r.whole()
 	}
 	return false
 }

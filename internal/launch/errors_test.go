@@ -159,7 +159,7 @@ func TestRunTransitioning(t *testing.T) {
 	inBubble(t, ends(time.Minute, 0, ""), func(t *testing.T, b *bench) {
 		b.Fail(armtest.Fault{Operation: armtest.Create, Status: 409, Code: "ContainerGroupTransitioning", Times: 30})
 		end, err := b.groups.Run(t.Context(), job())
-		if err != nil || !end.Known() || len(b.Created()) != 1 {
+		if err != nil || !end.known() || len(b.Created()) != 1 {
 			t.Errorf("%+v, %v", end, err)
 		}
 	})
@@ -192,7 +192,7 @@ func TestRunNoAnswer(t *testing.T) {
 	t.Run("errors that pass", func(t *testing.T) {
 		inBubble(t, ends(0, 0, ""), func(t *testing.T, b *bench) {
 			b.Fail(armtest.Fault{Operation: armtest.Create, Status: 502, Times: 5})
-			if end, err := b.groups.Run(t.Context(), job()); err != nil || !end.Known() || len(b.Created()) != 1 {
+			if end, err := b.groups.Run(t.Context(), job()); err != nil || !end.known() || len(b.Created()) != 1 {
 				t.Errorf("%+v, %v", end, err)
 			}
 		})

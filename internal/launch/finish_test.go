@@ -23,7 +23,7 @@ func TestRunStopped(t *testing.T) {
 				var ended time.Time
 				time.AfterFunc(5*time.Minute, func() { ended = time.Now(); end(cause) })
 				got, err := b.groups.Run(ctx, job())
-				if !errors.Is(err, cause) || got.ExitCode != 143 || !got.Known() || got.Tail != "stopped" {
+				if !errors.Is(err, cause) || got.ExitCode != 143 || !got.known() || got.Tail != "stopped" {
 					t.Errorf("%+v, %v", got, err)
 				}
 				if took := time.Since(ended); took > 10*time.Second {
@@ -131,7 +131,7 @@ func TestRunEndedBeforeStop(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		end, err := b.groups.Run(ctx, job())
-		if err != nil || end.Tail != "x" || !end.Known() {
+		if err != nil || end.Tail != "x" || !end.known() {
 			t.Errorf("%+v, %v", end, err)
 		}
 		if took := time.Since(begin); took > 186*time.Second { // the stop, and the grace
@@ -147,7 +147,7 @@ func TestRunLostWhileTidying(t *testing.T) {
 		defer cancel()
 		time.AfterFunc(140*time.Second, func() { b.Fail(armtest.Fault{Operation: armtest.Logs, Silent: true}) })
 		begin := time.Now()
-		if end, err := b.groups.Run(ctx, job()); err != nil || !end.Known() {
+		if end, err := b.groups.Run(ctx, job()); err != nil || !end.known() {
 			t.Errorf("%+v, %v", end, err)
 		}
 		if took := time.Since(begin); took > 156*time.Second || b.Count(armtest.Delete, 0) != 0 {

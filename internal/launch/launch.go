@@ -78,9 +78,6 @@ type End struct {
 // Gone is the state of a group that somebody else deleted.
 const Gone = "Gone"
 
-// Known reports whether the container has ended with an exit code.
-func (e End) Known() bool { return e.State == terminated }
-
 const (
 	defaultPoll = 10 * time.Second
 	// tryTimeout bounds one call to Azure Resource Manager, which is not repeated

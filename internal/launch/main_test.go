@@ -122,3 +122,6 @@ func (b *bench) wantQuiet(t *testing.T) {
 		t.Errorf("the log tells what it must not:\n%s", text)
 	}
 }
+
+// known reports whether the container has ended by itself.
+func (e End) known() bool { return e.State == terminated }

@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 		if took := time.Since(begin); took > 710*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		if !end.Known() || b.Count(armtest.Create, 0) != 1 {
+		if !end.known() || b.Count(armtest.Create, 0) != 1 {
 			t.Errorf("%+v behind %d creations", end, b.Count(armtest.Create, 0))
 		}
 		b.wantGone(t)
@@ -83,14 +83,14 @@ func TestRunAdopts(t *testing.T) {
 	inBubble(t, ends(10*time.Minute, 0, "x"), func(t *testing.T, b *bench) {
 		ctx, crash := context.WithCancelCause(t.Context())
 		time.AfterFunc(3*time.Minute, func() { crash(reason.New(reason.LeaseLost, "gone")) })
-		if end, err := b.groups.Run(ctx, job()); reason.Of(err) != reason.LeaseLost || !end.Started || end.Known() {
+		if end, err := b.groups.Run(ctx, job()); reason.Of(err) != reason.LeaseLost || !end.Started || end.known() {
 			t.Fatalf("%+v, %v", end, err)
 		}
 		if b.State(job().Name) != "Running" || b.Count(armtest.Stop, 0)+b.Count(armtest.Delete, 0) != 0 {
 			t.Fatal("who lost the message has touched the group")
 		}
 		end, err := b.groups.Run(t.Context(), job())
-		if err != nil || !end.Adopted || end.ExitCode != 0 || !end.Known() || b.Count(armtest.Create, 0) != 1 {
+		if err != nil || !end.Adopted || end.ExitCode != 0 || !end.known() || b.Count(armtest.Create, 0) != 1 {
 			t.Errorf("%+v, %v behind %d creations", end, err, b.Count(armtest.Create, 0))
 		}
 		b.wantGone(t)
@@ -126,7 +126,7 @@ func TestRunRace(t *testing.T) {
 		for range 2 {
 			go func() {
 				end, err := b.groups.Run(t.Context(), job())
-				if err == nil && end.State != Gone && (end.ExitCode != 0 || !end.Known()) { // the other one may have deleted it
+				if err == nil && end.State != Gone && (end.ExitCode != 0 || !end.known()) { // the other one may have deleted it
 					err = fmt.Errorf("%+v", end)
 				}
 				results <- err
@@ -157,7 +157,7 @@ func TestRunCountsFirstEnd(t *testing.T) {
 	inBubble(t, program, func(t *testing.T, b *bench) {
 		b.Restart = true
 		end, err := b.groups.Run(t.Context(), job())
-		if err != nil || end.ExitCode != 10 || !end.Known() || end.FinishedAt.IsZero() {
+		if err != nil || end.ExitCode != 10 || !end.known() || end.FinishedAt.IsZero() {
 			t.Errorf("%+v, %v", end, err)
 		}
 		b.wantGone(t)
@@ -180,7 +180,7 @@ func TestRunBearsFailures(t *testing.T) {
 			inBubble(t, ends(20*time.Minute, 0, "x"), func(t *testing.T, b *bench) {
 				time.AfterFunc(5*time.Minute, func() { b.Fail(fault) })
 				end, err := b.groups.Run(t.Context(), job())
-				if err != nil || !end.Known() || end.ExitCode != 0 || end.Tail != "x" || b.Count(armtest.Create, 0) != 1 {
+				if err != nil || !end.known() || end.ExitCode != 0 || end.Tail != "x" || b.Count(armtest.Create, 0) != 1 {
 					t.Errorf("%+v, %v", end, err)
 				}
 				b.wantGone(t)
@@ -197,7 +197,7 @@ func TestRunLostAnswer(t *testing.T) {
 				b.Pull = 0
 				b.Fail(armtest.LostAnswer())
 				end, err := b.groups.Run(t.Context(), job())
-				if err != nil || end.Adopted || !end.Known() || len(b.Created()) != 1 {
+				if err != nil || end.Adopted || !end.known() || len(b.Created()) != 1 {
 					t.Errorf("%+v, %v, %d made", end, err, len(b.Created()))
 				}
 				b.wantGone(t)
@@ -225,7 +225,7 @@ func TestRunInterfered(t *testing.T) {
 			time.AfterFunc(5*time.Minute, func() { by(t, b, http.MethodDelete, "") })
 			b.Removal = 0
 			end, err := b.groups.Run(t.Context(), job())
-			if err != nil || end.State != Gone || end.ExitCode != -1 || end.Known() || !end.Started || b.Count(armtest.Delete, 0) != 1 {
+			if err != nil || end.State != Gone || end.ExitCode != -1 || end.known() || !end.Started || b.Count(armtest.Delete, 0) != 1 {
 				t.Errorf("%+v, %v", end, err)
 			}
 		})
@@ -234,7 +234,7 @@ func TestRunInterfered(t *testing.T) {
 		inBubble(t, obeys(0), func(t *testing.T, b *bench) {
 			time.AfterFunc(5*time.Minute, func() { by(t, b, http.MethodPost, "/stop") })
 			end, err := b.groups.Run(t.Context(), job())
-			if err != nil || end.ExitCode != 143 || !end.Known() {
+			if err != nil || end.ExitCode != 143 || !end.known() {
 				t.Errorf("%+v, %v", end, err)
 			}
 			b.wantGone(t)
@@ -249,7 +249,7 @@ func TestRunTail(t *testing.T) {
 		inBubble(t, ends(time.Minute, 0, "x"), func(t *testing.T, b *bench) {
 			b.Fail(armtest.Fault{Operation: armtest.Logs, Silent: true})
 			end, err := b.groups.Run(t.Context(), job())
-			if err != nil || end.Tail != "" || !end.Known() || time.Since(end.FinishedAt) > 40*time.Second {
+			if err != nil || end.Tail != "" || !end.known() || time.Since(end.FinishedAt) > 40*time.Second {
 				t.Errorf("%+v, %v", end, err)
 			}
 			b.wantGone(t)
