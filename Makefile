@@ -6,7 +6,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 IMAGE_SETTINGS = VERSION='$(VERSION)' COMMIT='$(COMMIT)' LDFLAGS='$(LDFLAGS)' IMAGE='$(IMAGE)' BASE='$(BASE)' BUILD_FLAGS='$(BUILD_FLAGS)'
 
-.PHONY: help build demo up down test lint bench sim fuzz clean image image-windows image-wine
+.PHONY: help build demo up down test lint bench sim fuzz report-look clean image image-windows image-wine
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -49,5 +49,8 @@ sim: ## simulate the scale rule: what a burst of messages takes and costs
 fuzz: ## fuzz every parser for 20 s
 	scripts/fuzz.sh 20s
 
+report-look: build ## pictures of the example's report in ./report-look: wide, narrow, on paper
+	scripts/look.sh report-look
+
 clean: down ## remove what was built, and the emulator
-	rm -rf bin rsms-demo .cache
+	rm -rf bin rsms-demo report-look .cache

@@ -56,7 +56,7 @@ func (a *app) command() *cobra.Command {
 	})
 	root.Flags().AddFlagSet(run.Flags())
 	root.AddCommand(run, a.demoCommand(), a.engineCommand(), a.schemaCommand(), a.versionCommand(),
-		a.enqueueCommand(), a.statusCommand(), a.cancelCommand(), a.poisonCommand(), a.checkCommand(), a.initCommand(), a.launchCommand(), a.compareCommand())
+		a.enqueueCommand(), a.statusCommand(), a.reportCommand(), a.cancelCommand(), a.poisonCommand(), a.checkCommand(), a.initCommand(), a.launchCommand(), a.compareCommand())
 	for _, c := range append(root.Commands(), root) {
 		if c.Args == nil {
 			c.Args = cobra.NoArgs

@@ -16,6 +16,7 @@ import (
 type store interface {
 	pipeline.Inputs
 	pipeline.Results
+	pipeline.Published
 	runs.Store
 	Close() error
 }

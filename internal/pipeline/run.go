@@ -88,6 +88,7 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 	result := found.result(ctx, r.ids, plan, dir)
 	result.Marker.RunKey, result.Marker.Attempt, result.Marker.StartedAt = r.in.key, r.hold.Attempt(), r.hold.StartedAt()
 	result.Marker.Engine, result.Marker.Commit = r.set.Version(), r.Commit
+	withReport(result, r.facts(ctx, plan, found, answer.Warnings))
 	result.Blobs = append(result.Blobs, params(r.ids, r.in, plan, r.set, answer.Warnings))
 	result.Blobs = append(result.Blobs, logs...)
 	r.step("publish", 0)

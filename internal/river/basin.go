@@ -37,8 +37,10 @@ type Basin struct {
 	Name         string
 	Zone         *time.Location // of times without zone; nil: none given
 	ThresholdMgL float64        // level of concern at intakes; 0: none
+	Contact      string         // whom a reader of a report may ask; "": nobody
 
 	dispersion map[int]branchDispersion // by branch; 0 is the basin's own
+	hydrology  map[string][]Hydrology   // by river, sorted by mile
 }
 
 type branchDispersion struct {
@@ -57,7 +59,9 @@ const (
 //
 //	{"name": …, "time_zone": "America/New_York", "intakes_threshold_mg_l": x,
 //	 "dispersion": {"dqq": x | "coefficient_m2_s": x, "dqq_step_minutes": 15,
-//	                "branches": {"3": {"dqq": x | "coefficient_m2_s": x}}}}
+//	                "branches": {"3": {"dqq": x | "coefficient_m2_s": x}}},
+//	 "contact": "duty desk, +1 555 0100",
+//	 "hydrology": [{"river": …, "river_mile": x, "drainage_area_km2": x, "mean_flow_m3_s": x}]}
 //
 // All of it is optional; null is absent. Unknown names give a warning, so that
 // a misspelt one is seen. The faults of the error name line and column. Where
@@ -79,6 +83,10 @@ func ParseBasin(data []byte, file string) (*Basin, []Warning, error) {
 			b.ThresholdMgL = p.number(m, column{above: true, high: 1e6})
 		case "dispersion":
 			p.dispersion(m.value, b.dispersion)
+		case "contact":
+			b.Contact = p.name(m)
+		case "hydrology":
+			b.hydrology = p.hydrology(m)
 		default:
 			return false
 		}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"rsmsjob/internal/plume"
+	"rsmsjob/internal/reason"
+	"rsmsjob/internal/river"
+)
+
+// IntakesCSV writes the answer for each intake with all its digits; a blank is
+// what intakes.json has as null.
+func (r *Report) IntakesCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true // spreadsheets ask for it
+	rows := [][]string{{"name", "river", "river_mile", "leading_edge", "peak_time", "peak_mg_l", "trailing_edge", "hours_above_threshold"}}
+	for _, in := range r.Intakes {
+		above := ""
+		if in.HoursAboveThreshold != nil {
+			above = exact(*in.HoursAboveThreshold)
+		}
+		rows = append(rows, []string{cell(in.Name), cell(in.River), exact(in.RiverMile), stamp(in.LeadingEdge), stamp(in.PeakTime), exact(in.PeakMgL), stamp(in.TrailingEdge), above})
+	}
+	return written(out.WriteAll(rows))
+}
+
+// CurvesCSV writes the points of every curve of the page.
+func (r *Report) CurvesCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	rows := [][]string{{"name", "river", "river_mile", "branch", "time", "elapsed_hours", "concentration_mg_l"}}
+	for i := range r.curves {
+		c := &r.curves[i]
+		for _, p := range r.points(c, r.intakeAt(c.place)) {
+			at := r.after(p.h)
+			rows = append(rows, []string{cell(c.place.Name), cell(c.place.River), exact(c.place.Mile), strconv.Itoa(c.place.Branch), stamp(&at), exact(p.h), exact(p.c)})
+		}
+	}
+	return written(out.WriteAll(rows))
+}
+
+// cell keeps a name from being taken for a formula by a spreadsheet.
+func cell(name string) string {
+	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+		return "'" + name
+	}
+	return name
+}
+
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func written(err error) error {
+	if err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	return nil
+}
+
+// Map writes the plume as GeoJSON, a point per row with its time, row by row.
+type Map struct {
+	w    io.Writer
+	at   map[spot]river.Place
+	rows int
+	lost int // rows without a position
+}
+
+// NewMap begins a map of places, some of which must have a position.
+func NewMap(w io.Writer, places []river.Place) (*Map, error) {
+	m := &Map{w: w, at: map[spot]river.Place{}}
+	for _, p := range places {
+		if p.HasPosition {
+			m.at[spot{p.River, p.Mile, p.Branch}] = p
+		}
+	}
+	if len(m.at) == 0 {
+		return nil, reason.New(reason.InvalidBasin, "RiverMileIndex.csv has no columns latitude and longitude; a map needs them")
+	}
+	_, err := io.WriteString(w, `{"type":"FeatureCollection","features":[`)
+	return m, written(err)
+}
+
+// feature is one point of the map.
+type feature struct {
+	Type     string `json:"type"`
+	Geometry struct {
+		Type        string     `json:"type"`
+		Coordinates [2]float64 `json:"coordinates"` // longitude, latitude
+	} `json:"geometry"`
+	Properties properties `json:"properties"`
+}
+
+type properties struct {
+	Time             time.Time `json:"time"`
+	ElapsedHours     float64   `json:"elapsed_hours"`
+	River            string    `json:"river"`
+	RiverMile        float64   `json:"river_mile"`
+	ConcentrationMgL float64   `json:"concentration_mg_l"`
+}
+
+// Row adds a row of PlumeByTime; one whose place has no position is left out.
+func (m *Map) Row(row plume.Row) error {
+	p, ok := m.at[spot{row.River, row.RiverMile, row.Branch}]
+	if !ok {
+		m.lost++
+		return nil
+	}
+	f := feature{Type: "Feature", Properties: properties{row.Time.UTC(), row.ElapsedHours, row.River, row.RiverMile, row.ConcentrationMgL}}
+	f.Geometry.Type, f.Geometry.Coordinates = "Point", [2]float64{p.Longitude, p.Latitude}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return written(err)
+	}
+	if m.rows > 0 {
+		text = append([]byte(",\n"), text...)
+	}
+	m.rows++
+	_, err = m.w.Write(text)
+	return written(err)
+}
+
+// Close ends the map and returns how many rows are in it, and how many are not
+// because their place has no position.
+func (m *Map) Close() (rows, lost int, err error) {
+	_, err = io.WriteString(m.w, "]}\n")
+	return m.rows, m.lost, written(err)
+}
