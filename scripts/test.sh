@@ -3,7 +3,8 @@
 # installed here from its lock file. The race detector needs a C compiler;
 # without one the tests run all the same, and the script says so (CI requires it).
 # So it is with the tests of the container images, which need a Docker daemon on
-# Linux: one that answers, or one that root can start; and with those under Wine.
+# Linux: one that answers, or one that root can start; with those under Wine; and with
+# those of the report in a browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,6 +30,11 @@ if [ -n "$race" ]; then
 	go test -C scripts/bicep -count 1 ./...
 else
 	echo 'no C compiler: bicep/ is not checked' >&2
+fi
+if [ -n "${CI:-}" ] || command -v chromium >/dev/null; then
+	go test -tags chromium -count 1 -run 'InBrowser|PolicyHolds' ./internal/report
+else
+	echo 'no chromium on this machine: the report was not opened in a browser' >&2
 fi
 GOOS=windows go build -o /dev/null ./job
 GOOS=windows go test -exec /bin/true -run '^$' ./... >/dev/null

@@ -40,8 +40,7 @@ func withReport(result *publish.Result, facts report.Facts) {
 	}
 	built := sync.OnceValue(b.Report)
 	result.Blobs = append(result.Blobs, publish.Blob{Name: reportName, Write: func(w io.Writer) error { return built().HTML(w) }})
-	// PNG takes ten times as long as all the rest: rsms-job report draws it.
-	for _, name := range []string{report.CurvesSVG, report.MapSVG} {
+	for _, name := range report.Pictures() {
 		result.Blobs = append(result.Blobs, publish.Blob{Name: name, Write: func(w io.Writer) error { return built().Picture(w, name) }})
 	}
 }

@@ -18,9 +18,12 @@ func (s scale) at(v float64) float64 {
 
 // tick is a mark on an axis.
 type tick struct {
-	At   string // length
+	at   float64 // length
 	Text string
 }
+
+// At is where the mark stands, as the page writes it.
+func (t tick) At() string { return coordinate(t.at) }
 
 // nice returns round values from low to high, about n of them.
 func nice(low, high float64, n int) []float64 {
@@ -51,7 +54,7 @@ func (s scale) ticks(n int) []tick {
 		if math.Abs(v) < (high-low)*1e-9 {
 			v = 0
 		}
-		list = append(list, tick{coordinate(s.at(v)), label(v)})
+		list = append(list, tick{s.at(v), label(v)})
 	}
 	return list
 }
@@ -79,7 +82,7 @@ func (s scale) decades() []tick {
 	var list []tick
 	for d := math.Ceil(s.low - 1e-9); d <= s.high+1e-9; d++ {
 		if math.Mod(d, every) == 0 {
-			list = append(list, tick{coordinate(s.at(d)), label(math.Pow(10, d))})
+			list = append(list, tick{s.at(d), label(math.Pow(10, d))})
 		}
 	}
 	return list
@@ -117,7 +120,7 @@ func (r *Report) moments(s scale, n int) []tick {
 				text += t.Format(" 15:04")
 			}
 		}
-		list = append(list, tick{coordinate(s.at(r.since(t))), text})
+		list = append(list, tick{s.at(r.since(t)), text})
 	}
 	return list
 }

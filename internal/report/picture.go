@@ -5,13 +5,9 @@ import (
 	"image/color"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"rsmsjob/internal/drawing"
 )
 
 // The pictures beside the page.
@@ -25,76 +21,102 @@ const (
 // Pictures names the pictures of every report.
 func Pictures() []string { return []string{CurvesPNG, CurvesSVG, MapPNG, MapSVG} }
 
+// Lengths of a picture: that of one plot, and of the frame in it.
+const (
+	plotWidth, plotHeight                          = 900.0, 470.0
+	frameLeft, frameRight, frameTop, frameBottom   = 70.0, 880.0, 86.0, 426.0
+	titleSize, textSize                            = 17.0, 12.0
+	pixels                                         = 2 // of a PNG in a length of 1
+	maxLines                                       = 8 // curves that a picture may have and still be read
+	maxMaps                                        = 4 // rivers in the picture of the map, those reached first in the index
+	entryWidth, entryHeight, entriesInRow, nameLen = 202.5, 16.0, 4, 26
+)
+
+var (
+	ink   = color.RGBA{0x11, 0x11, 0x11, 255}
+	faint = color.RGBA{0x55, 0x5c, 0x66, 255}
+	grid  = color.RGBA{0xdd, 0xe1, 0xe6, 255}
+)
+
 // Picture writes one of Pictures.
 func (r *Report) Picture(w io.Writer, name string) error {
-	plots := r.curvePlot
+	draw, title := r.curvePicture, "Concentration against time: "
 	if strings.HasPrefix(name, "report-map") {
-		plots = r.mapPlots
+		draw, title = r.mapPicture, "River mile against time: "
 	}
-	list, err := plots()
+	p := draw()
+	err := error(nil)
+	if strings.HasSuffix(name, ".svg") {
+		err = p.SVG(w, title+oneLine(r.title()))
+	} else {
+		err = p.PNG(w, pixels)
+	}
 	if err != nil {
-		return fmt.Errorf("draw %s: %w", name, err)
-	}
-	if err := paint(w, name[strings.LastIndexByte(name, '.')+1:], list); err != nil {
 		return fmt.Errorf("draw %s: %w", name, err)
 	}
 	return nil
 }
 
-// paint writes plots below each other.
-func paint(w io.Writer, format string, plots []*plot.Plot) error {
-	const width, height = 22 * vg.Centimeter, 12 * vg.Centimeter
-	canvas, err := draw.NewFormattedCanvas(width, height*vg.Length(len(plots)), format)
-	if err != nil {
-		return err
-	}
-	whole := draw.New(canvas)
-	for i, p := range plots {
-		bottom := height * vg.Length(len(plots)-1-i)
-		part := draw.Crop(whole, 0, 0, bottom, 0)
-		part.Max.Y = part.Min.Y + height
-		p.Draw(draw.Crop(part, 4*vg.Millimeter, -6*vg.Millimeter, 3*vg.Millimeter, -4*vg.Millimeter))
-	}
-	_, err = canvas.WriteTo(w)
-	return err
+// chart is one plot in a picture.
+type chart struct {
+	*drawing.Picture
+	top float64 // of the plot in the picture
 }
 
-// maxLines is how many curves a picture may have and still be read.
-const maxLines = 8
+// heading writes what a plot shows.
+func (c chart) heading(title, below string) {
+	c.Text(drawing.Point{X: frameLeft, Y: c.top + 26}, title, drawing.Words{Colour: ink, Size: titleSize, Bold: true})
+	c.Text(drawing.Point{X: frameLeft, Y: c.top + 44}, below, drawing.Words{Colour: faint, Size: textSize})
+}
 
-// curvePlot is the concentration at the places, evenly chosen where there are many.
-func (r *Report) curvePlot() ([]*plot.Plot, error) {
-	p := plot.New()
-	p.Title.Text = shortened(oneLine(r.title()), 70)
-	p.X.Label.Text = "hours from " + clock(r.start())
-	p.Y.Label.Text = "mg/L"
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, marks{}
-	p.Add(plotter.NewGrid())
+// axes draws the lines of a frame and what they stand for.
+func (c chart) axes(across, up []tick, unit string) {
+	for _, t := range across {
+		c.Line([]drawing.Point{{X: t.at, Y: c.top + frameTop}, {X: t.at, Y: c.top + frameBottom}}, drawing.Stroke{Colour: grid, Width: 1})
+		c.Text(drawing.Point{X: t.at, Y: c.top + frameBottom + 18}, t.Text, drawing.Words{Colour: faint, Size: textSize, Anchor: drawing.Middle})
+	}
+	for _, t := range up {
+		c.Line([]drawing.Point{{X: frameLeft, Y: t.at}, {X: frameRight, Y: t.at}}, drawing.Stroke{Colour: grid, Width: 1})
+		c.Text(drawing.Point{X: frameLeft - 6, Y: t.at + 4}, t.Text, drawing.Words{Colour: faint, Size: textSize, Anchor: drawing.End})
+	}
+	c.Text(drawing.Point{X: frameLeft - 6, Y: c.top + frameTop - 10}, unit, drawing.Words{Colour: faint, Size: textSize, Anchor: drawing.End})
+	c.Text(drawing.Point{X: frameRight, Y: c.top + frameBottom + 34}, "UTC", drawing.Words{Colour: faint, Size: textSize, Anchor: drawing.End})
+}
+
+// entry is a line of a legend.
+func (c chart) entry(i int, text string, s drawing.Stroke) {
+	x := frameLeft + float64(i%entriesInRow)*entryWidth
+	y := c.top + 58 + float64(i/entriesInRow)*entryHeight
+	c.Line([]drawing.Point{{X: x, Y: y}, {X: x + 22, Y: y}}, s)
+	c.Text(drawing.Point{X: x + 28, Y: y + 4}, text, drawing.Words{Colour: ink, Size: textSize})
+}
+
+// curvePicture is the concentration at the places, evenly chosen where there are many.
+func (r *Report) curvePicture() *drawing.Picture {
+	c := chart{drawing.New(plotWidth, plotHeight), 0}
 	low, high := logarithms(r.tolerance(), r.highest())
-	p.Y.Min, p.Y.Max = math.Pow(10, low), math.Pow(10, high)
-	p.X.Min, p.X.Max = 0, math.Max(r.Scenario.SimulationHours, 1)
+	x := scale{0, math.Max(r.Scenario.SimulationHours, 1), frameLeft, frameRight}
+	y := scale{low, high, frameBottom, frameTop}
 	chosen := r.chosen()
-	for i, c := range chosen {
-		var line plotter.XYs
-		for _, q := range r.points(c, r.intakeAt(c.place)) {
-			line = append(line, plotter.XY{X: q.h, Y: math.Max(q.c, p.Y.Min)})
-		}
-		l, err := plotter.NewLine(line)
-		if err != nil {
-			return nil, err
-		}
-		l.Color, l.Width = lineColour(i), vg.Points(1.6)
-		if i >= 4 {
-			l.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
-		}
-		p.Add(l)
-		p.Legend.Add(shortened(oneLine(nameOfPlace(c)), 28), l)
+	below := "concentration against time at " + count(len(chosen), "place", "places")
+	switch n := len(r.curves); {
+	case n == 0:
+		below = "no place with a name is reached"
+	case n > len(chosen):
+		below = fmt.Sprintf("concentration against time at %d of %d places", len(chosen), n)
 	}
-	p.Legend.Top = true
-	if n := len(r.curves); n > len(chosen) {
-		p.Title.Text += fmt.Sprintf("\n%d of %d places", len(chosen), n)
+	c.heading(shortened(oneLine(r.title()), 80), below)
+	c.axes(r.moments(x, 8), y.decades(), "mg/L")
+	for i, course := range chosen {
+		s := lineStroke(i)
+		var line []drawing.Point
+		for _, q := range r.points(course, r.intakeAt(course.place)) {
+			line = append(line, drawing.Point{X: x.at(math.Max(0, math.Min(x.high, q.h))), Y: y.at(math.Max(low, math.Log10(q.c)))})
+		}
+		c.Line(line, s)
+		c.entry(i, shortened(oneLine(nameOfPlace(course)), nameLen), s)
 	}
-	return []*plot.Plot{p}, nil
+	return c.Picture
 }
 
 func nameOfPlace(c *course) string {
@@ -118,101 +140,68 @@ func (r *Report) chosen() []*course {
 	return list
 }
 
-// lineColour has four colours; the fifth line begins again, dashed.
-func lineColour(i int) color.Color {
-	return []color.Color{color.RGBA{0x00, 0x72, 0xb2, 255}, color.RGBA{0xd5, 0x5e, 0x00, 255}, color.RGBA{0x00, 0x9e, 0x73, 255}, color.RGBA{0x11, 0x11, 0x11, 255}}[i%4]
-}
-
-// marks are those of a logarithmic axis, by powers of ten.
-type marks struct{}
-
-// Ticks is called by the plot with the ends of the axis.
-func (marks) Ticks(low, high float64) []plot.Tick {
-	s := scale{low: math.Log10(low), high: math.Log10(high), from: 0, to: 1}
-	var list []plot.Tick
-	for _, t := range s.decades() {
-		var v float64
-		if _, err := fmt.Sscan(t.Text, &v); err == nil {
-			list = append(list, plot.Tick{Value: v, Label: t.Text})
-		}
+// lineStroke has four colours; the fifth line begins again, dashed.
+func lineStroke(i int) drawing.Stroke {
+	s := drawing.Stroke{Width: 2,
+		Colour: []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0x00, 255}, {0x00, 0x9e, 0x73, 255}, ink}[i%4]}
+	if i >= 4 {
+		s.Dash = 6
 	}
-	return list
+	return s
 }
 
-// maxMaps is how many rivers the picture of the map has: the first that were reached.
-const maxMaps = 4
-
-// mapPlots is river mile against time, one below the other for each river.
-func (r *Report) mapPlots() ([]*plot.Plot, error) {
-	var list []*plot.Plot
-	low, high := logarithms(r.tolerance(), r.highest())
+// mapPicture is river mile against time, one plot below the other for each river.
+func (r *Report) mapPicture() *drawing.Picture {
+	var shown []*field
 	for i := range r.rivers {
-		f := &r.rivers[i]
-		if f.peak == 0 || len(list) == maxMaps {
-			continue
+		if f := &r.rivers[i]; f.peak > 0 && len(shown) < maxMaps {
+			shown = append(shown, f)
 		}
-		p := plot.New()
-		p.Title.Text = fmt.Sprintf("%s: %s\nlight to dark: %s to %s mg/L", f.name, shortened(oneLine(r.title()), 60), label(math.Pow(10, low)), label(math.Pow(10, high)))
-		p.X.Label.Text, p.Y.Label.Text = "hours from "+clock(r.start()), "river mile, downstream below"
-		x, last := r.hoursScale(0, 1)
-		// The plot's axis rises; where miles rise downstream it is turned over.
-		top, bottom := f.miles[0], f.miles[f.bins()]
-		if f.sense > 0 {
-			p.Y.Tick.Marker = turned{}
-			top, bottom = -top, -bottom
-		}
-		p.Add(plotter.NewImage(f.heat(r.columns.n, low, high), x.low, bottom, last, top))
-		for k, miles := range [][]*float64{r.series(f.name).LeadingEdgeMile, r.series(f.name).TrailingEdgeMile} {
-			if err := r.addEdges(p, miles, float64(-f.sense), lineColour(3-2*k)); err != nil {
-				return nil, err
-			}
-		}
-		list = append(list, p)
 	}
-	if len(list) == 0 {
-		p := plot.New()
-		p.Title.Text = shortened(oneLine(r.title()), 70) + "\nno concentration reaches the tolerance"
-		list = append(list, p)
+	p := drawing.New(plotWidth, plotHeight*float64(max(1, len(shown))))
+	for i, f := range shown {
+		r.mapOf(chart{p, plotHeight * float64(i)}, f)
 	}
-	return list, nil
+	if len(shown) == 0 {
+		chart{p, 0}.heading(shortened(oneLine(r.title()), 80), "no concentration reaches the tolerance")
+	}
+	return p
 }
 
-// addEdges draws an edge, a line for each stretch without a gap.
-func (r *Report) addEdges(p *plot.Plot, miles []*float64, sense float64, c color.Color) error {
-	var run plotter.XYs
-	flush := func() error {
-		if len(run) == 0 {
-			return nil
-		}
-		l, err := plotter.NewLine(slices.Clone(run))
-		if err != nil {
-			return err
-		}
-		l.Color, l.Width = c, vg.Points(1.2)
-		p.Add(l)
-		run = run[:0]
-		return nil
+// mapOf draws one river.
+func (r *Report) mapOf(c chart, f *field) {
+	low, high := logarithms(r.tolerance(), r.highest())
+	x, last := r.hoursScale(frameLeft, frameRight)
+	y := scale{f.miles[0], f.miles[f.bins()], c.top + frameTop, c.top + frameBottom}
+	c.heading(shortened(oneLine(f.name+": "+r.title()), 80), "river mile against time, downstream below")
+	c.axes(r.moments(x, 8), y.ticks(8), "mile")
+	c.Image(drawing.Point{X: frameLeft, Y: c.top + frameTop}, drawing.Point{X: x.at(last) - frameLeft, Y: frameBottom - frameTop}, f.heat(r.columns.n, low, high))
+	for _, m := range r.marks(f, y, 16) {
+		c.Line([]drawing.Point{{X: frameLeft, Y: m.at}, {X: frameRight, Y: m.at}}, drawing.Stroke{Colour: ink, Width: 0.8, Dash: 4})
+		c.Text(drawing.Point{X: frameRight - 4, Y: m.at - 3}, oneLine(m.Text), drawing.Words{Colour: ink, Size: textSize, Anchor: drawing.End})
 	}
+	s := r.series(f.name)
+	lead, trail := lineStroke(3), lineStroke(5) // as on the page
+	r.edge(c, s.LeadingEdgeMile, x, y, lead)
+	r.edge(c, s.TrailingEdgeMile, x, y, trail)
+	c.entry(0, "leading edge", lead)
+	c.entry(1, "trailing edge", trail)
+	const left, wide = frameLeft + 2*entryWidth, 110.0
+	c.Text(drawing.Point{X: left, Y: c.top + 62}, label(math.Pow(10, low)), drawing.Words{Colour: ink, Size: textSize, Anchor: drawing.End})
+	c.Image(drawing.Point{X: left + 6, Y: c.top + 52}, drawing.Point{X: wide, Y: 12}, ramp())
+	c.Text(drawing.Point{X: left + wide + 12, Y: c.top + 62}, label(math.Pow(10, high))+" mg/L", drawing.Words{Colour: ink, Size: textSize})
+}
+
+// edge draws an edge, a line for each stretch without a gap.
+func (r *Report) edge(c chart, miles []*float64, x, y scale, s drawing.Stroke) {
+	var run []drawing.Point
 	for i := 0; i < len(miles); i += r.columns.group {
 		if miles[i] == nil {
-			if err := flush(); err != nil {
-				return err
-			}
+			c.Line(run, s)
+			run = nil
 			continue
 		}
-		run = append(run, plotter.XY{X: r.since(r.columns.times[i]), Y: sense * *miles[i]})
+		run = append(run, drawing.Point{X: x.at(r.since(r.columns.times[i])), Y: y.at(*miles[i])})
 	}
-	return flush()
-}
-
-// turned marks an axis whose values are negative miles.
-type turned struct{}
-
-// Ticks is called by the plot with the ends of the axis.
-func (turned) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range ticks {
-		ticks[i].Label = strings.TrimPrefix(ticks[i].Label, "-")
-	}
-	return ticks
+	c.Line(run, s)
 }

@@ -10,12 +10,6 @@ import (
 	"rsmsjob/internal/plume"
 )
 
-// mark is a place drawn into a picture.
-type mark struct {
-	At   string
-	Text string
-}
-
 // riverView is one river: its heat map and what moves along it.
 type riverView struct {
 	Name             string
@@ -23,12 +17,12 @@ type riverView struct {
 	Width            string // of the heat map; its columns may reach beyond the last time
 	Hours, Miles     []tick
 	Lead, Trail      string // points of the edges, several runs of them
-	Marks            []mark // intakes by mile, in the heat map
+	Marks            []tick // intakes by mile, in the heat map
 	Summary          string
 	Across           []tick // miles, in the profile
 	Levels           []tick // concentrations, in the profile
 	Highest          string // points of the highest along the river
-	Crossings        []mark // intakes by mile, in the profile
+	Crossings        []tick // intakes by mile, in the profile
 	Concern          string // length of the level of concern, "" where it is not seen
 	Downstream, Zone string
 }
@@ -163,8 +157,8 @@ func (f *field) highest(columns int, x, y scale) string {
 
 // marks are the intakes of a river on a scale of miles, without those that would
 // stand closer to the one before than apart.
-func (r *Report) marks(f *field, s scale, apart float64) []mark {
-	var list []mark
+func (r *Report) marks(f *field, s scale, apart float64) []tick {
+	var list []tick
 	last := math.Inf(-1)
 	for _, in := range r.Intakes {
 		if in.River != f.name || f.before(in.RiverMile, f.miles[0]) || f.before(f.miles[f.bins()], in.RiverMile) {
@@ -175,7 +169,7 @@ func (r *Report) marks(f *field, s scale, apart float64) []mark {
 			continue
 		}
 		last = at
-		list = append(list, mark{coordinate(at), shortened(in.Name, 18)})
+		list = append(list, tick{at, shortened(in.Name, 18)})
 	}
 	return list
 }
