@@ -173,10 +173,11 @@ func (a *app) printDemo(dir string, example examples.Scenario, answer *pipeline.
 	}
 	_, err := fmt.Fprintf(a.stdout, "\narrival and end: 10 %% of the place's own peak. The mass ledger is closed to %.1e.\n"+
 		"%d plume rows in %.1f s; everything is in %s:\n"+
-		"  rsms-results/%s/%s/   JSON answers, result.json last\n"+
+		"  rsms-results/%[5]s/%[6]s/report.html   the answer as a page: open it in a browser\n"+
+		"  rsms-results/%[5]s/%[6]s/   JSON answers, result.json last\n"+
 		"  tables/PlumeByTime, PlumeByMile   plume rows\n"+
-		"  riverbasin/%s/README.md   where every number of the example comes from\n",
-		answer.Balance.RelativeError, answer.Marker.Rows.ByTime, took.Seconds(), dir, example.Basin, example.ID, example.Basin)
+		"  riverbasin/%[5]s/README.md   where every number of the example comes from\n",
+		answer.Balance.RelativeError, answer.Marker.Rows.ByTime, took.Seconds(), dir, example.Basin, example.ID)
 	return err
 }
 
