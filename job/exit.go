@@ -52,7 +52,7 @@ func (a *app) exit(err error) int {
 	if err != nil {
 		a.report(err, code)
 	}
-	if a.config != nil && a.config.ExitZero && ((code >= exitRetry && code <= exitTimedOut) || code == exitTerminated) {
+	if a.hosted && a.config.ExitZero && ((code >= exitRetry && code <= exitTimedOut) || code == exitTerminated) {
 		return exitDone
 	}
 	return code
