@@ -17,6 +17,8 @@ func TestParseTarget(t *testing.T) {
 	}{
 		{"ohio/42", "", "ohio", "42", ""},
 		{"ohio/42@job-1", "", "ohio", "42", "job-1"},
+		{"job-1", "", "", "", "job-1"},
+		{"a@b::job-1", "a@b", "", "", "job-1"},
 		{"rsms-results/ohio", "", "rsms-results", "ohio", ""},
 		{"store::ohio/42", "store", "ohio", "42", ""},
 		{`C:\store::ohio/42@j`, `C:\store`, "ohio", "42", "j"},
@@ -37,7 +39,7 @@ func TestParseTarget(t *testing.T) {
 }
 
 func TestParseTargetRefuses(t *testing.T) {
-	list := []string{"", "job-1", "C:ohio/42", "a/b/c", "a//b", "/b", "a/", "a/b@", "::a/b", "x::", "x::y", "./a/b", ".", "..", "../rsms-results/a",
+	list := []string{"", "job.1", "C:job", "C:ohio/42", "a/b/c", "a//b", "/b", "a/", "a/b@", "::a/b", "x::", "x::y.", "./a/b", ".", "..", "../rsms-results/a",
 		"./rsms-results/a/b@", "a/nul..", "ä/b", "x::./a/b"}
 	if runtime.GOOS == "windows" {
 		list = append(list, `\rsms-results\a`, `C:\`)

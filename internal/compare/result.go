@@ -114,16 +114,20 @@ func (r *Result) marker(ctx context.Context) (*publish.Marker, error) {
 	return m, r.told(err)
 }
 
-// told says which result an error is about, and gives what a store finds wrong
-// with a name or a row a reason.
+// told says which result an error is about.
 func (r *Result) told(err error) error {
-	if len(reason.Faults(err)) > 0 {
-		err = reason.Wrap(reason.EngineOutputInvalid, err, "")
-	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.who(), err)
+		return fmt.Errorf("%s: %w", r.who(), reasoned(err))
 	}
 	return nil
+}
+
+// reasoned gives what a store finds wrong with a name or a row a reason.
+func reasoned(err error) error {
+	if len(reason.Faults(err)) > 0 {
+		return reason.Wrap(reason.EngineOutputInvalid, err, "")
+	}
+	return err
 }
 
 // document reads a JSON document of the result.
@@ -223,7 +227,7 @@ func (r *Result) rows(ctx context.Context, table string) iter.Seq2[storage.Plume
 				break
 			}
 			if err != nil {
-				yield(row, r.told(err))
+				yield(row, r.told(fmt.Errorf("%s: %w", table, reasoned(err))))
 				return
 			}
 			if row.JobID != r.Marker.JobID {
