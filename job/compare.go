@@ -98,10 +98,19 @@ func (a *app) compare(c *cobra.Command, args []string) error {
 	} else {
 		err = report.Text(a.stdout)
 	}
-	if err == nil && !report.Same {
-		err = errDiffer
+	return verdict(report.Same, err)
+}
+
+// verdict is the end of a comparison, printed is why the answer was not. Exit 1
+// says that the results differ, and nothing else, also where nobody reads on.
+func verdict(same bool, printed error) error {
+	switch {
+	case printed != nil && !unread(printed):
+		return &reason.Error{Code: reason.StorageUnavailable, Err: printed, Detail: "the answer cannot be written; is there room where standard output goes?"}
+	case !same:
+		return errDiffer
 	}
-	return err
+	return printed
 }
 
 // comparison compares the results that the arguments name and writes the page.

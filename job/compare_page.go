@@ -36,6 +36,9 @@ func pageFlag(flags *pflag.FlagSet) (pageFile, error) {
 func (p pageFile) free() error {
 	info, err := os.Stat(string(p))
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(string(p)); err == nil {
+			return usage("--html: %s is a link that leads nowhere", string(p))
+		}
 		if info, err := os.Stat(filepath.Dir(string(p))); err != nil || !info.IsDir() {
 			return usage("--html: there is no folder %s to write the page in", filepath.Dir(string(p)))
 		}

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -35,6 +41,41 @@ func TestParseTarget(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", tt.text, got, err, want)
 		}
+	}
+}
+
+// An answer that cannot be written is neither a difference nor a bug; one that
+// nobody reads to its end is as it would have been.
+func TestVerdict(t *testing.T) {
+	gone := &fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.EPIPE}
+	full := &fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.ENOSPC}
+	for _, tt := range []struct {
+		same    bool
+		printed error
+		code    int
+	}{{true, nil, exitDone}, {false, nil, exitDiffer}, {true, gone, exitDone}, {false, gone, exitDiffer}, {true, full, exitRetry}, {false, full, exitRetry}} {
+		a := &app{stderr: io.Discard}
+		if code := a.exit(verdict(tt.same, tt.printed)); code != tt.code {
+			t.Errorf("same %t, %v: exit %d, want %d", tt.same, tt.printed, code, tt.code)
+		}
+	}
+}
+
+// Where a comparison panics, --json says that it is no difference.
+func TestDocumentOfPanic(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{stdout: &out, stderr: io.Discard}
+	c := a.compareCommand()
+	if err := c.Flags().Set("json", "true"); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() { recover() }()
+		a.orDocument(c, func() error { panic("bug") })
+	}()
+	var document map[string]struct{ Exit, Reason any }
+	if err := json.Unmarshal(out.Bytes(), &document); err != nil || len(document) != 1 || document["error"].Exit != 1.0 || document["error"].Reason != "internal" {
+		t.Errorf("%v, %s", err, &out)
 	}
 }
 

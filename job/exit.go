@@ -46,7 +46,7 @@ func (a *app) exit(err error) int {
 		return exitDiffer // the answer says so
 	}
 	code := a.code(err)
-	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
+	if unread(err) {
 		return exitDone // who read the answer has read enough
 	}
 	if err != nil {
@@ -56,6 +56,13 @@ func (a *app) exit(err error) int {
 		return exitDone
 	}
 	return code
+}
+
+// unread reports whether an answer was not written because nobody reads it any
+// more.
+func unread(err error) bool {
+	path, ok := errors.AsType[*fs.PathError](err)
+	return ok && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
 }
 
 // code is the exit code of an error: a message that was put aside is as designed.

@@ -275,10 +275,7 @@ func (a *app) tellShadow(c *cobra.Command, s *shadow) error {
 			err = s.report.Text(a.stdout)
 		}
 	}
-	if err == nil && s.report != nil && !s.report.Same {
-		return errDiffer
-	}
-	return err
+	return verdict(s.report == nil || s.report.Same, err)
 }
 
 // besideStore has the inputs of one store, and keeps results and records in a

@@ -169,7 +169,7 @@ func (c *comparison) settle() {
 		r.Same = r.Same && f.Beyond == 0
 	}
 	if k := r.A.RunKey; !r.Same && k == r.B.RunKey {
-		c.warn("both have run key %s: the same engines made different numbers of the same inputs, or a result was changed since", short(k))
+		c.warn("both have run key %s: the same engines made different numbers of the same inputs, or a result was changed since", shortHash(k))
 	}
 	for _, p := range r.Places {
 		p.settle()

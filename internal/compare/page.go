@@ -21,13 +21,17 @@ func IsPage(head []byte) bool {
 // HTML writes the report as one page that needs nothing else: no script, no
 // other file, no network.
 func (r *Report) HTML(w io.Writer) error {
-	t, err := template.New("page").Parse(page)
+	t, err := template.New("page").Funcs(template.FuncMap{"long": long}).Parse(page)
 	if err != nil {
 		return err
 	}
 	return t.Execute(w, map[string]any{"Same": r.Same, "A": r.A.Label, "B": r.B.Label, "Verdict": r.verdict(),
 		"Warnings": r.Warnings, "Sections": r.sections()})
 }
+
+// long reports whether a cell is wrapped, within words too if it must be. The
+// others are a number, a time, or a name of ours.
+func long(cell string) bool { return len(cell) > 24 }
 
 const page = `<!DOCTYPE html>
 <html lang="en">
@@ -49,9 +53,8 @@ section { margin: 2rem 0; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .5rem; }
 caption p { margin: .25rem 0 0; }
-tbody th { font-weight: normal; min-width: 8rem; }
-tbody th, td { overflow-wrap: anywhere; }
-td { min-width: 5.5rem; }
+tbody th { font-weight: normal; }
+.long { overflow-wrap: anywhere; min-width: 16rem; }
 th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ccc; text-align: left; vertical-align: top; }
 @media print { body { margin: 0; max-width: none; } .scroll { overflow: visible; } }
 </style>
@@ -72,7 +75,7 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ccc; text-al
 <thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>
 {{- range .Rows}}
-<tr>{{range $i, $cell := .}}{{if $i}}<td>{{$cell}}</td>{{else}}<th scope="row">{{$cell}}</th>{{end}}{{end}}</tr>
+<tr>{{range $i, $cell := .}}{{if $i}}<td{{if long $cell}} class="long"{{end}}>{{$cell}}</td>{{else}}<th scope="row"{{if long $cell}} class="long"{{end}}>{{$cell}}</th>{{end}}{{end}}</tr>
 {{- end}}
 </tbody>
 </table>

@@ -102,6 +102,9 @@ func TestPageTables(t *testing.T) {
 			cells++
 		}
 	}
+	if !strings.Contains(pageOf(t, report), `<th scope="row" class="long">longlong`) {
+		t.Error("a long name is not wrapped")
+	}
 	if tables != 7 || captions != tables {
 		t.Errorf("%d tables, %d captions", tables, captions)
 	}
@@ -113,9 +116,16 @@ func TestTextIsPlain(t *testing.T) {
 	a, b := newDraft(), newDraft()
 	const name = "x\x1b[2J\ny\tz"
 	a.Intakes.Intakes[0].Name, b.Intakes.Intakes[0].Name = name, name
+	long := plume.Intake{Name: strings.Repeat("ä", 10_000)}
+	a.Intakes.Intakes, b.Intakes.Intakes = append(a.Intakes.Intakes, long), append(b.Intakes.Intakes, long)
 	var out bytes.Buffer
 	if err := compared(t, a, b, Options{}).Text(&out); err != nil {
 		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := len([]rune(line)); n > 4*widest {
+			t.Errorf("a line of %d characters", n)
+		}
 	}
 	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "\n  x?[2J?y?z  ") {
 		t.Errorf("text %q", text)

@@ -62,14 +62,25 @@ func (r *Report) sidesSection() section {
 	add("job", a.JobID, b.JobID)
 	add("engine", a.Engine, b.Engine)
 	add("commit", a.Commit, b.Commit)
-	add("run key", short(a.RunKey), short(b.RunKey))
+	add("run key", shortHash(a.RunKey), shortHash(b.RunKey))
 	add("finished", moment(a.FinishedAt), moment(b.FinishedAt))
 	add("tolerance mg/L", number(a.ToleranceMgL), number(b.ToleranceMgL))
 	add("rows", fmt.Sprint(a.Rows), fmt.Sprint(b.Rows))
 	return s
 }
 
-func short(hash string) string { return hash[:min(len(hash), 12)] }
+// short is a text of n characters at most.
+func short(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
+
+// hashDigits are enough to tell hashes apart.
+const hashDigits = 12
+
+func shortHash(hash string) string { return hash[:min(len(hash), hashDigits)] }
 
 func (r *Report) inputsSection() section {
 	s := section{Title: "inputs"}

@@ -30,6 +30,10 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
+// widest is how many characters a column of the text has at most: a name of
+// thousands would push all others out of sight. JSON and page have all of it.
+const widest = 100
+
 // plain is a text without what a terminal would obey, or take for another line.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -54,7 +58,7 @@ func (s *section) table(w *bytes.Buffer) error {
 			if i > 0 {
 				t.Write([]byte("\t"))
 			}
-			t.Write([]byte(plain(cell)))
+			t.Write([]byte(short(plain(cell), widest)))
 		}
 		t.Write([]byte("\n"))
 	}
