@@ -34,6 +34,7 @@ type app struct {
 	progress *progress      // of the run
 	place    pipeline.Place // where jobs run, nil is here
 	groups   *launch.Groups // nil for any other command than launch
+	hosted   bool           // the command is one that a host may restart: RSMS_EXIT_ZERO means it
 }
 
 func (a *app) command() *cobra.Command {

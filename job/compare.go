@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,7 +11,7 @@ import (
 	"rsmsjob/internal/compare"
 	"rsmsjob/internal/config"
 	"rsmsjob/internal/reason"
-	"rsmsjob/internal/storage"
+	"rsmsjob/internal/workdir"
 )
 
 // errDiffer is the end of a comparison that was made and printed: the results
@@ -31,6 +28,7 @@ func (a *app) compareCommand() *cobra.Command {
 			"  BASIN/SCENARIO            in the store of the settings\n" +
 			"  DIR::BASIN/SCENARIO       in the folder store DIR\n" +
 			"  DIR/rsms-results/BASIN/SCENARIO   the same; absolute, or with ./ or ../ in front\n" +
+			"  JOB, DIR::JOB             the one result of that job in a folder store\n" +
 			"@JOB behind it wants the result to be of that job: a store keeps the last result of a scenario\n" +
 			"only.\n\n" +
 			"A row that one result lacks has any concentration below the tolerance of its run. --within\n" +
@@ -45,12 +43,15 @@ func (a *app) compareCommand() *cobra.Command {
 	return c
 }
 
+// sides are what the two results are called.
+var sides = [2]string{"A", "B"}
+
 // comparisonFlags are those that say how results are compared.
 func comparisonFlags(flags *pflag.FlagSet) {
 	flags.String("abs", "", "mg/L that concentrations may differ by (default the larger tolerance of the two results)")
 	flags.String("rel", "", "part of the larger concentration that they may differ by besides (default 0.001)")
 	flags.StringArray("within", nil, "tolerance of a field, FIELD=ABS or FIELD=ABS:REL; may be repeated")
-	flags.String("html", "", "write the comparison to this file as a page")
+	flags.String("html", "", "write the comparison to this file as a page; a file that is no such page is left as it is")
 }
 
 // comparisonOptions reads comparisonFlags.
@@ -80,34 +81,11 @@ func comparisonOptions(flags *pflag.FlagSet) (compare.Options, error) {
 }
 
 func (a *app) compare(c *cobra.Command, args []string) error {
-	var targets [2]target
-	need := config.Need{}
-	for i, text := range args {
-		var err error
-		if targets[i], err = parseTarget(text); err != nil {
-			return err
-		}
-		need.Store = need.Store || targets[i].dir == ""
-	}
-	options, err := comparisonOptions(c.Flags())
-	if err != nil {
+	var report *compare.Report
+	err := a.orDocument(c, func() (err error) {
+		report, err = a.comparison(c, args)
 		return err
-	}
-	if err := a.configure(c, need); err != nil {
-		return err
-	}
-	var results [2]*compare.Result
-	for i, t := range targets {
-		s, err := a.storeOf(t)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if results[i], err = a.openResult(c.Context(), s, t); err != nil {
-			return err
-		}
-	}
-	report, err := compare.Results(c.Context(), results[0], results[1], options)
+	})
 	if err != nil {
 		return err
 	}
@@ -115,134 +93,134 @@ func (a *app) compare(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := writePage(c.Flags(), report); err != nil {
-		return err
-	}
 	if asJSON {
 		err = a.printJSON(report)
 	} else {
 		err = report.Text(a.stdout)
 	}
-	if err == nil && !report.Same {
-		err = errDiffer
+	return verdict(report.Same, err)
+}
+
+// verdict is the end of a comparison, printed is why the answer was not. Exit 1
+// says that the results differ, and nothing else, also where nobody reads on.
+func verdict(same bool, printed error) error {
+	switch {
+	case printed != nil && !unread(printed):
+		return &reason.Error{Code: reason.StorageUnavailable, Err: printed, Detail: "the answer cannot be written; is there room where standard output goes?"}
+	case !same:
+		return errDiffer
+	}
+	return printed
+}
+
+// comparison compares the results that the arguments name and writes the page.
+func (a *app) comparison(c *cobra.Command, args []string) (*compare.Report, error) {
+	var targets [2]target
+	need := config.Need{}
+	for i, text := range args {
+		var err error
+		if targets[i], err = parseTarget(text); err != nil {
+			return nil, err
+		}
+		targets[i].side = sides[i]
+		need.Store = need.Store || targets[i].dir == ""
+	}
+	options, err := comparisonOptions(c.Flags())
+	if err != nil {
+		return nil, err
+	}
+	page, err := pageFlag(c.Flags())
+	if err != nil {
+		return nil, err
+	}
+	if err := a.configure(c, need); err != nil {
+		return nil, err
+	}
+	options.Scratch = a.scratch
+	var results [2]*compare.Result
+	for i, t := range targets {
+		s, err := a.storeOf(t)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		if results[i], err = a.openResult(c.Context(), s, t); err != nil {
+			return nil, err
+		}
+	}
+	report, err := compare.Results(c.Context(), results[0], results[1], options)
+	if err != nil {
+		return nil, err
+	}
+	return report, page.write(report)
+}
+
+// failureDocument is what --json prints where there is nothing to answer. Its
+// members are those of no answer.
+type failureDocument struct {
+	Error failureNote `json:"error"`
+}
+
+// failureNote says how the command ends. Reason is empty where it was called
+// wrongly.
+type failureNote struct {
+	Exit    int         `json:"exit"`
+	Reason  reason.Code `json:"reason,omitempty"`
+	Message string      `json:"message"`
+}
+
+// orDocument calls do, which finds the answer of a command that tells by exit 1
+// what it found. Where it finds none, --json prints a document that says so:
+// an error of ours has the same exit code.
+func (a *app) orDocument(c *cobra.Command, do func() error) error {
+	asJSON, err := c.Flags().GetBool("json")
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		return do()
+	}
+	note := failureNote{Exit: exitInternal, Reason: reason.Internal, Message: "a bug; the log has the stack"}
+	failed := true // so it is where do panics
+	defer func() {
+		if failed {
+			a.printJSON(failureDocument{note}) // the end is told in the log as well
+		}
+	}()
+	if err = do(); err == nil {
+		failed = false
+		return nil
+	}
+	note = failureNote{Exit: a.code(err), Reason: reason.Of(err), Message: err.Error()}
+	if note.Exit == exitUsage {
+		note.Reason = ""
 	}
 	return err
 }
 
-// writePage writes the page of --html, if that is wanted.
-func writePage(flags *pflag.FlagSet, report *compare.Report) error {
-	name, err := flags.GetString("html")
-	if err != nil || name == "" {
-		return err
-	}
-	var page bytes.Buffer
-	if err := report.HTML(&page); err != nil {
-		return err
-	}
-	if err := os.WriteFile(name, page.Bytes(), 0o644); err != nil {
-		return usage("--html: the file cannot be written: %w", err)
-	}
-	return nil
-}
-
-// target is a result that a user names.
-type target struct {
-	label           string // as it was named
-	dir             string // the folder store, "" for the store of the settings
-	basin, scenario string
-	job             string // "" for any
-}
-
-// storeMark stands between a folder store and what is in it. One colon would
-// not do: C:ohio/42 is a path on Windows.
-const storeMark = "::"
-
-// parseTarget reads how a user names a result. Ids begin with a letter or a
-// digit and have no colon, and a path here is absolute or begins with a dot, so
-// nothing can be taken for something else.
-func parseTarget(text string) (target, error) {
-	if i := strings.LastIndex(text, storeMark); i >= 0 {
-		if i == 0 {
-			return target{}, usage("%s: there is no folder in front of %s", text, storeMark)
-		}
-		return parseIDs(text, text[:i], text[i+len(storeMark):])
-	}
-	if filepath.IsAbs(text) || text != "" && (text[0] == '.' || os.IsPathSeparator(text[0])) {
-		return resultFolder(text)
-	}
-	return parseIDs(text, "", text)
-}
-
-// parseIDs reads BASIN/SCENARIO[@JOB].
-func parseIDs(text, dir, ids string) (target, error) {
-	t := target{label: text, dir: dir}
-	ids, job, named := strings.Cut(ids, "@")
-	basin, scenario, ok := strings.Cut(ids, "/")
-	if !ok || strings.Contains(scenario, "/") || named && job == "" {
-		return t, usage("%q names no result: BASIN/SCENARIO, or DIR%sBASIN/SCENARIO for one in a folder store, with @JOB behind it where it "+
-			"must be of that job; the path of a result's folder is absolute or begins with ./", text, storeMark)
-	}
-	if _, err := scenarioMessage(basin, scenario); err != nil {
-		return t, usage("%q: %w", text, err)
-	}
-	t.basin, t.scenario, t.job = basin, scenario, job
-	return t, nil
-}
-
-// resultFolder reads the path of a result in a folder store.
-func resultFolder(text string) (target, error) {
-	full, err := filepath.Abs(text)
+// scratch opens a file for a comparison in a run folder: where this process is
+// killed, the next run removes it.
+func (a *app) scratch() (compare.Scratch, error) {
+	folder, err := workdir.Make(a.config.WorkDir)
 	if err != nil {
-		return target{}, usage("%q: %w", text, err)
+		return nil, noScratch(err)
 	}
-	basin, scenario := filepath.Dir(full), filepath.Base(full)
-	results := filepath.Dir(basin)
-	if filepath.Base(results) != "rsms-results" {
-		return target{}, usage("%q is not the folder of a result: DIR/rsms-results/BASIN/SCENARIO of a folder store DIR, which has the rows of the plume beside it", text)
-	}
-	t, err := parseIDs(text, filepath.Dir(results), filepath.Base(basin)+"/"+scenario)
-	return t, err
-}
-
-// resultStore is a store whose results can be compared.
-type resultStore interface {
-	store
-	compare.Store
-}
-
-// openResults opens the store that the settings name.
-func (a *app) openResults() (resultStore, error) {
-	if a.config.StoreDir != "" {
-		return a.openFolder()
-	}
-	return a.openAzure()
-}
-
-// storeOf opens the store of a target.
-func (a *app) storeOf(t target) (resultStore, error) {
-	if t.dir == "" {
-		return a.openResults()
-	}
-	dir, err := filepath.Abs(t.dir)
+	file, err := os.Create(filepath.Join(folder.Path, "rows"))
 	if err != nil {
-		return nil, usage("%q: %w", t.label, err)
+		folder.Remove() // the error before counts
+		return nil, noScratch(err)
 	}
-	folder, err := storage.OpenFolder(dir)
-	if err != nil {
-		return nil, usage("%q: %w", t.label, err)
-	}
-	return folder, nil
+	return &scratchFile{file, folder}, nil
 }
 
-// openResult opens the result of a target.
-func (a *app) openResult(ctx context.Context, s resultStore, t target) (r *compare.Result, err error) {
-	err = a.first(ctx, s, "", func(ctx context.Context) (err error) {
-		r, err = compare.Open(ctx, s, t.basin, t.scenario, t.label)
-		return err
-	})
-	if err == nil && t.job != "" && t.job != r.Marker.JobID {
-		return nil, reason.New(reason.ScenarioNotFound, "%s: the result that is there is of job %s; a store keeps the last result of a scenario only",
-			t.label, r.Marker.JobID)
-	}
-	return r, err
+func noScratch(err error) error {
+	return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "no temporary file could be made in RSMS_WORK_DIR for the comparison"}
 }
+
+// scratchFile is a file with a folder of its own.
+type scratchFile struct {
+	*os.File
+	folder *workdir.Folder
+}
+
+func (s *scratchFile) Close() error { return errors.Join(s.File.Close(), s.folder.Remove()) }

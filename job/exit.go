@@ -46,16 +46,23 @@ func (a *app) exit(err error) int {
 		return exitDiffer // the answer says so
 	}
 	code := a.code(err)
-	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE) {
+	if unread(err) {
 		return exitDone // who read the answer has read enough
 	}
 	if err != nil {
 		a.report(err, code)
 	}
-	if a.config != nil && a.config.ExitZero && ((code >= exitRetry && code <= exitTimedOut) || code == exitTerminated) {
+	if a.hosted && a.config.ExitZero && ((code >= exitRetry && code <= exitTimedOut) || code == exitTerminated) {
 		return exitDone
 	}
 	return code
+}
+
+// unread reports whether an answer was not written because nobody reads it any
+// more.
+func unread(err error) bool {
+	path, ok := errors.AsType[*fs.PathError](err)
+	return ok && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
 }
 
 // code is the exit code of an error: a message that was put aside is as designed.

@@ -28,7 +28,7 @@ const bundledEngines = "bundled"
 func shadowFlags(flags *pflag.FlagSet) {
 	flags.String("shadow", "", "run the message with other engines beside production and compare: "+bundledEngines+", or a folder of executables. "+
 		"Nothing is written to the store; exits with 1 when the results differ")
-	flags.String("shadow-runner", "", "put before every engine command line of --shadow, e.g. wine")
+	flags.String("shadow-runner", "", "put before every engine command line of --shadow, whichever engines they are, e.g. wine")
 	flags.String("shadow-dir", "", "keep the result of --shadow in this folder store, which is no other's (default a temporary one)")
 	comparisonFlags(flags)
 }
@@ -53,7 +53,13 @@ type shadow struct {
 	dir             string // of its store, absolute
 	label           string // of its result
 	options         compare.Options
-	answer          *pipeline.Answer
+	page            pageFile
+	message         *message.Message
+	kept            bool // dir was given
+
+	answer *pipeline.Answer
+	report *compare.Report // nil where there was nothing to compare with
+	why    string          // there is no report
 }
 
 // shadowDocument is the answer of run --shadow as JSON. Comparison is nil where
@@ -70,9 +76,19 @@ type shadowDocument struct {
 // their own.
 func (a *app) shadow(c *cobra.Command) error {
 	s := &shadow{}
+	err := a.orDocument(c, func() error { return a.runShadow(c, s) })
+	if err != nil {
+		return err
+	}
+	return a.tellShadow(c, s)
+}
+
+// runShadow makes the answer of a shadow run.
+func (a *app) runShadow(c *cobra.Command, s *shadow) error {
 	if err := s.read(c.Flags()); err != nil {
 		return err
 	}
+	s.options.Scratch = a.scratch
 	if err := a.configure(c, config.Need{Store: true, Message: true}); err != nil {
 		return err
 	}
@@ -96,7 +112,8 @@ func (a *app) shadow(c *cobra.Command) error {
 	if err := a.answers(c.Context(), production); err != nil {
 		return err
 	}
-	return a.besides(c, production, m, s)
+	s.message = m
+	return a.besides(c.Context(), production, s)
 }
 
 // read reads the flags.
@@ -109,13 +126,20 @@ func (s *shadow) read(flags *pflag.FlagSet) (err error) {
 	if s.engines == "" {
 		return usage("--shadow: the engines are not named: %s, or a folder of executables", bundledEngines)
 	}
-	s.options, err = comparisonOptions(flags)
+	if s.dir == "" && flags.Changed("shadow-dir") {
+		return usage("--shadow-dir: the folder is not named; leave the flag out for a temporary one")
+	}
+	s.kept = s.dir != ""
+	if s.options, err = comparisonOptions(flags); err != nil {
+		return err
+	}
+	s.page, err = pageFlag(flags)
 	return err
 }
 
 // besides runs the message in a store of its own and compares.
-func (a *app) besides(c *cobra.Command, production resultStore, m *message.Message, s *shadow) error {
-	end, err := a.shadowStore(m, s)
+func (a *app) besides(ctx context.Context, production resultStore, s *shadow) error {
+	end, err := a.shadowStore(s)
 	if err != nil {
 		return err
 	}
@@ -125,20 +149,19 @@ func (a *app) besides(c *cobra.Command, production resultStore, m *message.Messa
 		return usage("--shadow-dir: %w", err)
 	}
 	defer folder.Close()
-	if err := a.runBesides(c.Context(), production, folder, m, s); err != nil {
+	if err := a.runBesides(ctx, production, folder, s); err != nil {
 		return err
 	}
-	report, why, err := a.compareShadow(c.Context(), production, folder, m, s)
-	if err != nil {
+	if err := compareShadow(ctx, production, folder, s); err != nil || s.report == nil {
 		return err
 	}
-	return a.tellShadow(c, m, s, report, why)
+	return s.page.write(s.report)
 }
 
 // shadowStore makes the store of a shadow run; end removes it where it is not
 // to be kept.
-func (a *app) shadowStore(m *message.Message, s *shadow) (end func(), err error) {
-	if s.dir == "" {
+func (a *app) shadowStore(s *shadow) (end func(), err error) {
+	if !s.kept {
 		if err := a.checkWorkDir(); err != nil {
 			return nil, err
 		}
@@ -154,7 +177,7 @@ func (a *app) shadowStore(m *message.Message, s *shadow) (end func(), err error)
 			}
 		}, nil
 	}
-	s.label = s.dir + storeMark + m.Basin + "/" + m.Scenario
+	s.label = s.dir + storeMark + s.message.Basin + "/" + s.message.Scenario
 	if s.dir, err = filepath.Abs(s.dir); err == nil {
 		err = outsideStores(s.dir)
 	}
@@ -192,7 +215,7 @@ func outsideStores(dir string) error {
 }
 
 // runBesides runs the message, reading from production and writing to folder.
-func (a *app) runBesides(ctx context.Context, production pipeline.Inputs, folder *storage.Folder, m *message.Message, s *shadow) (err error) {
+func (a *app) runBesides(ctx context.Context, production pipeline.Inputs, folder *storage.Folder, s *shadow) (err error) {
 	own := a.config
 	defer func() { a.config = own }()
 	other := *own
@@ -202,62 +225,57 @@ func (a *app) runBesides(ctx context.Context, production pipeline.Inputs, folder
 	}
 	other.Delivery, other.DoneQueueName = "", "" // nobody waits for this job
 	a.config = &other
-	s.answer, err = a.handle(ctx, &besideStore{folder, production}, m)
+	s.answer, err = a.handle(ctx, &besideStore{folder, production}, s.message)
 	return err
 }
 
-// compareShadow compares the shadow result with that of production; why says
-// why there is no report.
-func (a *app) compareShadow(ctx context.Context, production, folder compare.Store, m *message.Message, s *shadow) (report *compare.Report, why string, err error) {
-	real, err := compare.Open(ctx, production, m.Basin, m.Scenario, m.Basin+"/"+m.Scenario)
+// compareShadow compares the shadow result with that of production, or says why
+// it does not.
+func compareShadow(ctx context.Context, production, folder compare.Store, s *shadow) error {
+	basin, scenario := s.message.Basin, s.message.Scenario
+	real, err := compare.Open(ctx, production, compare.Target{Basin: basin, Scenario: scenario, Side: sides[0], Label: basin + "/" + scenario})
 	if reason.Of(err) == reason.ScenarioNotFound {
-		return nil, "production has no result of this scenario; run it there first", nil
+		s.why = "production has no result of this scenario; run it there first"
+		return nil
 	}
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	mine, err := compare.Open(ctx, folder, m.Basin, m.Scenario, s.label)
+	mine, err := compare.Open(ctx, folder, compare.Target{Basin: basin, Scenario: scenario, Side: sides[1], Label: s.label})
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	if in := compare.InputsOf(real, mine); in.Known && !in.Same() {
-		return nil, fmt.Sprintf("the result of production is of other inputs than there are now (%s); run it there again first", strings.Join(in.Differ, ", ")), nil
+		s.why = fmt.Sprintf("the result of production is of other inputs than there are now (%s); run it there again first", strings.Join(in.Differ, ", "))
+		return nil
 	}
-	report, err = compare.Results(ctx, real, mine, s.options)
-	return report, "", err
+	s.report, err = compare.Results(ctx, real, mine, s.options)
+	return err
 }
 
 // tellShadow prints what a shadow run came to.
-func (a *app) tellShadow(c *cobra.Command, m *message.Message, s *shadow, report *compare.Report, why string) error {
+func (a *app) tellShadow(c *cobra.Command, s *shadow) error {
 	asJSON, err := c.Flags().GetBool("json")
 	if err != nil {
 		return err
 	}
-	doc := shadowDocument{Shadow: answerDocument(s.answer), Comparison: report, NotCompared: why}
+	doc := shadowDocument{Shadow: answerDocument(s.answer), Comparison: s.report, NotCompared: s.why}
 	where := ""
-	if c.Flags().Changed("shadow-dir") {
+	if s.kept {
 		doc.StoreDir, where = s.dir, ", in "+s.dir
-	}
-	if report != nil {
-		if err := writePage(c.Flags(), report); err != nil {
-			return err
-		}
 	}
 	switch {
 	case asJSON:
 		err = a.printJSON(doc)
 	default:
-		fmt.Fprintf(a.stdout, "%s %s: shadow run with %s%s\n", m.Basin, m.Scenario, s.answer.Marker.Engine, where)
-		if report == nil {
-			_, err = fmt.Fprintf(a.stdout, "not compared: %s\n", why)
+		fmt.Fprintf(a.stdout, "%s %s: shadow run with %s%s\n", s.message.Basin, s.message.Scenario, s.answer.Marker.Engine, where)
+		if s.report == nil {
+			_, err = fmt.Fprintf(a.stdout, "not compared: %s\n", s.why)
 		} else {
-			err = report.Text(a.stdout)
+			err = s.report.Text(a.stdout)
 		}
 	}
-	if err == nil && report != nil && !report.Same {
-		return errDiffer
-	}
-	return err
+	return verdict(s.report == nil || s.report.Same, err)
 }
 
 // besideStore has the inputs of one store, and keeps results and records in a

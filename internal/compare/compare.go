@@ -27,7 +27,8 @@ type Report struct {
 	Marker []Entry `json:"marker"`
 	// Unmatched is what only one result has: rivers, intakes, output times.
 	Unmatched []string `json:"unmatched"`
-	Rows      Rows     `json:"rows"`
+	Rows      Rows     `json:"rows"`         // of PlumeByTime
+	ByMile    Rows     `json:"rows_by_mile"` // of PlumeByMile
 	Fields    []*Field `json:"fields"`
 	Worst     []Cell   `json:"worst"` // the worst first, mostWorst at most
 	Places    []*Place `json:"places"`
@@ -63,8 +64,8 @@ type comparison struct {
 	fields map[string]*Field // by document and name
 	times  [2]map[int64]bool // output times, as seconds since 1970
 	places map[spot]*Place
-
-	concentration, elapsed, grid *Field // of the rows
+	// scratch is Options.Scratch.
+	scratch func() (Scratch, error)
 }
 
 // Results compares two results under the tolerances of options. Errors carry a
@@ -72,12 +73,11 @@ type comparison struct {
 // where it is not whole.
 func Results(ctx context.Context, a, b *Result, options Options) (*Report, error) {
 	c := &comparison{sides: [2]*Result{a, b}, limits: options.limits(a, b), fields: map[string]*Field{}, places: map[spot]*Place{},
-		report: &Report{A: a.side(), B: b.side(), Warnings: []string{}, Inputs: InputsOf(a, b), Marker: []Entry{}, Unmatched: []string{},
+		scratch: options.Scratch, report: &Report{A: a.side(), B: b.side(), Warnings: []string{}, Inputs: InputsOf(a, b), Marker: []Entry{}, Unmatched: []string{},
 			Fields: []*Field{}, Worst: []Cell{}, Places: []*Place{}, Intakes: []Intake{}}}
 	for i, r := range c.sides {
 		c.times[i] = timeSet(r.balance.Time)
 	}
-	c.concentration, c.elapsed, c.grid = c.field(plumeTable, "ConcentrationMgL"), c.field(plumeTable, "ElapsedHours"), c.field(plumeTable, "Grid")
 	c.heads()
 	err := c.plume(ctx)
 	// A result that was replaced looks damaged; so this is asked first.
@@ -95,6 +95,19 @@ func Results(ctx context.Context, a, b *Result, options Options) (*Report, error
 	c.balance()
 	c.settle()
 	return c.report, nil
+}
+
+// plume compares the rows of both tables.
+func (c *comparison) plume(ctx context.Context) error {
+	byTime, byMile := c.table(byTimeTable, &c.report.Rows), c.table(byMileTable, &c.report.ByMile)
+	if err := c.byTime(ctx, byTime); err != nil {
+		return err
+	}
+	if err := c.byMile(ctx, byMile); err != nil {
+		return err
+	}
+	c.report.Worst = worstOf(byTime.worst, byMile.worst)
+	return nil
 }
 
 // heads compares what stands above the numbers.
@@ -156,7 +169,7 @@ func (c *comparison) settle() {
 		r.Same = r.Same && f.Beyond == 0
 	}
 	if k := r.A.RunKey; !r.Same && k == r.B.RunKey {
-		c.warn("both have run key %s: the same engines made different numbers of the same inputs, or a result was changed since", short(k))
+		c.warn("both have run key %s: the same engines made different numbers of the same inputs, or a result was changed since", shortHash(k))
 	}
 	for _, p := range r.Places {
 		p.settle()
@@ -174,8 +187,9 @@ func timeSet(times []time.Time) map[int64]bool {
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// damaged is the error of a result that is not what its result.json says.
-func damaged(label, format string, args ...any) error {
+// damaged is the error of a result that is not what its result.json says; who
+// is which of the two it is.
+func damaged(who, format string, args ...any) error {
 	return reason.New(reason.EngineOutputInvalid, "%s: the result is damaged: %s; run the scenario again with force",
-		label, fmt.Sprintf(format, args...))
+		who, fmt.Sprintf(format, args...))
 }

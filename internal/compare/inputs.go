@@ -34,7 +34,7 @@ type parameters struct {
 func (r *Result) parameters(ctx context.Context) (*parameters, error) {
 	var p parameters
 	name := storage.RunPrefix + r.Marker.JobID + "/params.json"
-	in, err := r.store.ReadResult(ctx, r.ids.Basin, r.ids.Scenario, name)
+	in, err := r.store.ReadResult(ctx, r.Basin, r.Scenario, name)
 	if errors.Is(err, storage.ErrNotFound) || len(reason.Faults(err)) > 0 {
 		return nil, nil
 	}

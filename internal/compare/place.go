@@ -2,7 +2,7 @@ package compare
 
 import "time"
 
-// Place is how the plume differs at one place. Shifts are B after A in minutes,
+// Place is how the plume differs at one place, by PlumeByTime. Shifts are B after A in minutes,
 // by output times; nil where not both have rows.
 type Place struct {
 	River     string  `json:"river"`
@@ -52,6 +52,28 @@ func (c *comparison) place(row *cell) *Place {
 		c.report.Places = append(c.report.Places, p)
 	}
 	return p
+}
+
+// add notes two rows of the place, of which one may be nil: d mg/L apart, and
+// beyond the tolerance or not.
+func (p *Place) add(pair [2]*cell, d float64, beyond bool) {
+	for i, row := range pair {
+		if row != nil {
+			p.sides[i].add(row.at, row.mgL)
+		}
+	}
+	switch {
+	case pair[1] == nil:
+		p.OnlyA++
+	case pair[0] == nil:
+		p.OnlyB++
+	default:
+		p.Both++
+	}
+	if beyond {
+		p.Beyond++
+	}
+	p.Largest = max(p.Largest, d)
 }
 
 // settle fills in what is known when all rows were seen.

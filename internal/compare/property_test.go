@@ -35,7 +35,7 @@ func TestSameAsItself(t *testing.T) {
 			i = j
 		}
 		report := compared(t, a, &b, exact)
-		if !report.Same || len(report.Worst) > 0 || report.Rows.Both != len(a.Rows) {
+		if !report.Same || len(report.Worst) > 0 || report.Rows.Both != len(a.Rows) || report.ByMile.Both != len(a.Rows) {
 			t.Fatalf("seed %d: %s", seed, report.verdict())
 		}
 		for _, f := range report.Fields {
@@ -91,8 +91,9 @@ func mirror(r *Report) {
 		}
 		r.Warnings[i] = strings.Join(words, " ")
 	}
-	n := &r.Rows
-	n.OnlyA, n.OnlyB, n.OnlyABeyond, n.OnlyBBeyond = n.OnlyB, n.OnlyA, n.OnlyBBeyond, n.OnlyABeyond
+	for _, n := range []*Rows{&r.Rows, &r.ByMile} {
+		n.OnlyA, n.OnlyB, n.OnlyABeyond, n.OnlyBBeyond = n.OnlyB, n.OnlyA, n.OnlyBBeyond, n.OnlyABeyond
+	}
 	for i := range r.Worst {
 		c := &r.Worst[i]
 		c.A, c.B = c.B, c.A

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
+	"rsmsjob/internal/runs"
 	"rsmsjob/internal/storage"
 )
 
@@ -18,18 +20,24 @@ import (
 type Store interface {
 	ReadResult(ctx context.Context, basin, scenario, name string) (io.ReadCloser, error)
 	ReadPlumeByTime(ctx context.Context, basin, scenario string) iter.Seq2[storage.PlumeEntity, error]
-	// CountRows is as pipeline.Results has it.
-	CountRows(ctx context.Context, basin, scenario string) (byTime, byMile int, err error)
+	ReadPlumeByMile(ctx context.Context, basin, scenario string) iter.Seq2[storage.PlumeEntity, error]
+	runs.Reader
+}
+
+// Target names a result.
+type Target struct {
+	Basin, Scenario string
+	Side            string // A or B
+	Label           string // what the user calls it
 }
 
 // Result is a result that can be compared: all of it but the rows, which are
 // read when they are compared.
 type Result struct {
-	Label  string
+	Target
 	Marker publish.Marker
 
 	store   Store
-	ids     plume.IDs // basin and scenario, where it stands
 	edges   plume.EdgeDocument
 	balance plume.BalanceDocument
 	intakes plume.IntakeDocument
@@ -39,76 +47,94 @@ type Result struct {
 // maxDocument bounds a document of a result when it is read, in bytes.
 const maxDocument = 256 << 20
 
-// Open reads a result; label is what errors and reports call it. Errors carry
-// a reason: scenario_not_found where there is no result.
-func Open(ctx context.Context, store Store, basin, scenario, label string) (*Result, error) {
-	r := &Result{Label: label, store: store, ids: plume.IDs{Basin: basin, Scenario: scenario}}
+// Open reads a result. Errors say which of the two it is and carry a reason:
+// scenario_not_found where there is no result, busy where a run is replacing it.
+func Open(ctx context.Context, store Store, target Target) (*Result, error) {
+	r := &Result{Target: target, store: store}
+	err := r.read(ctx)
+	if err == nil {
+		return r, nil
+	}
+	switch reason.Of(err) {
+	case reason.ScenarioNotFound, reason.EngineOutputInvalid: // as a result in the middle of being replaced looks
+		if moved := r.unchanged(ctx); moved != nil && reason.Of(moved) != reason.ScenarioNotFound {
+			return nil, moved
+		}
+	}
+	return nil, err
+}
+
+// who says in errors which of the two results it is.
+func (r *Result) who() string { return r.Side + ", " + r.Label }
+
+// none is the error of a result that is not there.
+func (r *Result) none() error {
+	return reason.New(reason.ScenarioNotFound, "%s: there is no result of scenario %s of basin %s, or it is not whole: it has no %s",
+		r.who(), r.Scenario, r.Basin, publish.MarkerName)
+}
+
+// read reads all but the rows.
+func (r *Result) read(ctx context.Context) error {
 	marker, err := r.marker(ctx)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, reason.New(reason.ScenarioNotFound, "%s: there is no result of scenario %s of basin %s, or it is not whole: it has no %s",
-			label, scenario, basin, publish.MarkerName)
+		return r.none()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.Marker = *marker
-	if marker.Basin != basin || marker.Scenario != scenario {
-		return nil, damaged(label, "%s is of scenario %s of basin %s", publish.MarkerName, marker.Scenario, marker.Basin)
+	if marker.Basin != r.Basin || marker.Scenario != r.Scenario {
+		return damaged(r.who(), "%s is of scenario %s of basin %s", publish.MarkerName, marker.Scenario, marker.Basin)
 	}
 	for _, d := range []struct {
 		name string
 		into any
 	}{{"edge_timeseries.json", &r.edges}, {"mass_balance.json", &r.balance}, {"intakes.json", &r.intakes}} {
 		if err := r.document(ctx, d.name, d.into); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := r.evenSeries(); err != nil {
-		return nil, err
-	}
-	// The rows of PlumeByMile are those of PlumeByTime in another order, so they are
-	// only counted.
-	_, byMile, err := store.CountRows(ctx, basin, scenario)
-	if err != nil {
-		return nil, r.told(err)
-	}
-	if byMile != marker.Rows.ByMile && !(byMile < 0 && marker.Rows.ByMile == 0) {
-		return nil, damaged(label, "PlumeByMile has %d rows and %s says %d", max(byMile, 0), publish.MarkerName, marker.Rows.ByMile)
+	if err := r.sound(); err != nil {
+		return err
 	}
 	r.params, err = r.parameters(ctx)
-	return r, err
+	return err
 }
 
 func (r *Result) marker(ctx context.Context) (*publish.Marker, error) {
-	in, err := r.store.ReadResult(ctx, r.ids.Basin, r.ids.Scenario, publish.MarkerName)
+	in, err := r.store.ReadResult(ctx, r.Basin, r.Scenario, publish.MarkerName)
 	if err != nil {
 		return nil, r.told(err)
 	}
 	defer in.Close()
 	m, err := publish.ReadMarker(in)
 	if errors.Is(err, publish.ErrNoMarker) && ctx.Err() == nil {
-		return nil, damaged(r.Label, "%s cannot be read", publish.MarkerName)
+		return nil, damaged(r.who(), "%s cannot be read", publish.MarkerName)
 	}
 	return m, r.told(err)
 }
 
-// told says which result an error is about, and gives what a store finds wrong
-// with a name or a row a reason.
+// told says which result an error is about.
 func (r *Result) told(err error) error {
-	if len(reason.Faults(err)) > 0 {
-		err = reason.Wrap(reason.EngineOutputInvalid, err, "")
-	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.Label, err)
+		return fmt.Errorf("%s: %w", r.who(), reasoned(err))
 	}
 	return nil
 }
 
+// reasoned gives what a store finds wrong with a name or a row a reason.
+func reasoned(err error) error {
+	if len(reason.Faults(err)) > 0 {
+		return reason.Wrap(reason.EngineOutputInvalid, err, "")
+	}
+	return err
+}
+
 // document reads a JSON document of the result.
 func (r *Result) document(ctx context.Context, name string, into any) error {
-	in, err := r.store.ReadResult(ctx, r.ids.Basin, r.ids.Scenario, name)
+	in, err := r.store.ReadResult(ctx, r.Basin, r.Scenario, name)
 	if errors.Is(err, storage.ErrNotFound) {
-		return damaged(r.Label, "%s is missing", name)
+		return damaged(r.who(), "%s is missing", name)
 	}
 	if err != nil {
 		return r.told(err)
@@ -119,63 +145,93 @@ func (r *Result) document(ctx context.Context, name string, into any) error {
 		return r.told(err)
 	}
 	if len(data) > maxDocument {
-		return damaged(r.Label, "%s is larger than %d bytes", name, maxDocument)
+		return damaged(r.who(), "%s is larger than %d bytes", name, maxDocument)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return damaged(r.Label, "%s is not the document that it should be", name)
+		return damaged(r.who(), "%s is not the document that it should be", name)
 	}
 	return nil
 }
 
-// evenSeries sees that every series has a value for each of its times, or none
-// at all, as one has that an older version did not write.
-func (r *Result) evenSeries() error {
+// sound sees that times rise, and that every series has a value for each of
+// them, or none at all, as one has that an older version did not write.
+func (r *Result) sound() error {
 	b := &r.balance
+	if r.edges.ToleranceMgL < 0 {
+		return damaged(r.who(), "edge_timeseries.json has a tolerance of %g mg/L", r.edges.ToleranceMgL)
+	}
+	if !rising(b.Time) {
+		return damaged(r.who(), "the times of mass_balance.json do not rise")
+	}
 	for name, series := range balanceSeries(b) {
 		if n := len(series); n != 0 && n != len(b.Time) {
-			return damaged(r.Label, "mass_balance.json has %d times and %d values of %s", len(b.Time), n, name)
+			return damaged(r.who(), "mass_balance.json has %d times and %d values of %s", len(b.Time), n, name)
 		}
 	}
 	for i := range r.edges.Series {
 		s := &r.edges.Series[i]
 		n := len(s.Time)
+		if !rising(s.Time) {
+			return damaged(r.who(), "the times of river %s in edge_timeseries.json do not rise", s.River)
+		}
 		for _, have := range []int{len(s.LeadingEdgeMile), len(s.TrailingEdgeMile), len(s.PeakMile), len(s.PeakMgL), len(s.MassKg)} {
 			if have != n {
-				return damaged(r.Label, "edge_timeseries.json has %d times and %d values of river %s", n, have, s.River)
+				return damaged(r.who(), "edge_timeseries.json has %d times and %d values of river %s", n, have, s.River)
 			}
 		}
 	}
 	return nil
 }
 
-// unchanged returns an error where the result has been replaced since Open.
+func rising(times []time.Time) bool {
+	for i := 1; i < len(times); i++ {
+		if !times[i-1].Before(times[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// unchanged returns an error where the marker is not the one that Open has read:
+// busy where another one is there or on its way, or was when it was looked at.
 func (r *Result) unchanged(ctx context.Context) error {
 	now, err := r.marker(ctx)
 	switch {
-	case errors.Is(err, storage.ErrNotFound), reason.Of(err) == reason.EngineOutputInvalid:
-	case err != nil:
-		return err
-	case now.JobID == r.Marker.JobID && now.RunKey == r.Marker.RunKey && now.Attempt == r.Marker.Attempt &&
+	case err == nil && now.JobID == r.Marker.JobID && now.RunKey == r.Marker.RunKey && now.Attempt == r.Marker.Attempt &&
 		now.StartedAt.Equal(r.Marker.StartedAt) && now.FinishedAt.Equal(r.Marker.FinishedAt):
 		return nil
+	case err == nil:
+		return reason.New(reason.Busy, "%s: the result of %s/%s was replaced while it was compared; try again", r.who(), r.Basin, r.Scenario)
+	case !errors.Is(err, storage.ErrNotFound) && reason.Of(err) != reason.EngineOutputInvalid:
+		return err
 	}
-	return reason.New(reason.Busy, "%s: the result was replaced while it was compared; compare again when the run is over", r.Label)
+	switch owner, err := runs.Read(ctx, r.store, r.Basin, r.Scenario); {
+	case err == nil && owner.Live(time.Now()):
+		return reason.New(reason.Busy, "%s: the result of %s/%s is being replaced now, by job %s; try again", r.who(), r.Basin, r.Scenario, owner.JobID)
+	case err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, runs.ErrUnreadable):
+		return r.told(err)
+	}
+	return r.none()
 }
 
-// rows are the rows of PlumeByTime; a result without any may have no table.
-func (r *Result) rows(ctx context.Context) iter.Seq2[storage.PlumeEntity, error] {
+// rows are the rows of a table; a result without any may have no table.
+func (r *Result) rows(ctx context.Context, table string) iter.Seq2[storage.PlumeEntity, error] {
+	read, want := r.store.ReadPlumeByTime, r.Marker.Rows.ByTime
+	if table == byMileTable {
+		read, want = r.store.ReadPlumeByMile, r.Marker.Rows.ByMile
+	}
 	return func(yield func(storage.PlumeEntity, error) bool) {
 		n := 0
-		for row, err := range r.store.ReadPlumeByTime(ctx, r.ids.Basin, r.ids.Scenario) {
+		for row, err := range read(ctx, r.Basin, r.Scenario) {
 			if errors.Is(err, storage.ErrNotFound) && n == 0 {
 				break
 			}
 			if err != nil {
-				yield(row, r.told(err))
+				yield(row, r.told(fmt.Errorf("%s: %w", table, reasoned(err))))
 				return
 			}
 			if row.JobID != r.Marker.JobID {
-				yield(row, damaged(r.Label, "a row of PlumeByTime is of another job than %s, at mile %g at %s", publish.MarkerName, row.RiverMile, row.Time.UTC().Format("2006-01-02T15:04Z")))
+				yield(row, damaged(r.who(), "a row of %s is of another job than %s, at mile %g at %s", table, publish.MarkerName, row.RiverMile, moment(row.Time)))
 				return
 			}
 			n++
@@ -183,8 +239,8 @@ func (r *Result) rows(ctx context.Context) iter.Seq2[storage.PlumeEntity, error]
 				return
 			}
 		}
-		if n != r.Marker.Rows.ByTime {
-			yield(storage.PlumeEntity{}, damaged(r.Label, "PlumeByTime has %d rows and %s says %d", n, publish.MarkerName, r.Marker.Rows.ByTime))
+		if n != want {
+			yield(storage.PlumeEntity{}, damaged(r.who(), "%s has %d rows and %s says %d", table, n, publish.MarkerName, want))
 		}
 	}
 }

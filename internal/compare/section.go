@@ -40,7 +40,7 @@ func (r *Report) verdict() string {
 // sections are the tables of the report; empty ones are left out.
 func (r *Report) sections() []section {
 	all := []section{r.sidesSection(), r.inputsSection(),
-		{Title: "in one of them only", Rows: column(r.Unmatched)},
+		{Title: "in one of them only", Head: []string{"what"}, Rows: column(r.Unmatched)},
 		r.rowsSection(), r.fieldsSection(), r.worstSection(), r.intakesSection(), r.placesSection()}
 	return slices.DeleteFunc(all, func(s section) bool { return len(s.Rows) == 0 && s.Note == "" })
 }
@@ -54,7 +54,7 @@ func column(list []string) [][]string {
 }
 
 func (r *Report) sidesSection() section {
-	s := section{Title: "results", Head: []string{"", "A", "B"}}
+	s := section{Title: "results", Head: []string{"of", "A", "B"}}
 	add := func(name, a, b string) { s.Rows = append(s.Rows, []string{name, a, b}) }
 	a, b := &r.A, &r.B
 	add("result", a.Label, b.Label)
@@ -62,14 +62,25 @@ func (r *Report) sidesSection() section {
 	add("job", a.JobID, b.JobID)
 	add("engine", a.Engine, b.Engine)
 	add("commit", a.Commit, b.Commit)
-	add("run key", short(a.RunKey), short(b.RunKey))
+	add("run key", shortHash(a.RunKey), shortHash(b.RunKey))
 	add("finished", moment(a.FinishedAt), moment(b.FinishedAt))
 	add("tolerance mg/L", number(a.ToleranceMgL), number(b.ToleranceMgL))
 	add("rows", fmt.Sprint(a.Rows), fmt.Sprint(b.Rows))
 	return s
 }
 
-func short(hash string) string { return hash[:min(len(hash), 12)] }
+// short is a text of n characters at most.
+func short(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
+
+// hashDigits are enough to tell hashes apart.
+const hashDigits = 12
+
+func shortHash(hash string) string { return hash[:min(len(hash), hashDigits)] }
 
 func (r *Report) inputsSection() section {
 	s := section{Title: "inputs"}
@@ -85,11 +96,17 @@ func (r *Report) inputsSection() section {
 }
 
 func (r *Report) rowsSection() section {
-	c := &r.Rows
-	return section{Title: "rows", Head: []string{"in", "rows", "beyond the tolerance"}, Rows: [][]string{
-		{"both", fmt.Sprint(c.Both), fmt.Sprint(c.BothBeyond)},
-		{"A only", fmt.Sprint(c.OnlyA), fmt.Sprint(c.OnlyABeyond)},
-		{"B only", fmt.Sprint(c.OnlyB), fmt.Sprint(c.OnlyBBeyond)}}}
+	s := section{Title: "rows", Head: []string{"table", "in", "rows", "beyond the tolerance"}}
+	for _, of := range []struct {
+		table string
+		rows  *Rows
+	}{{byTimeTable, &r.Rows}, {byMileTable, &r.ByMile}} {
+		c := of.rows
+		s.Rows = append(s.Rows, []string{of.table, "both", fmt.Sprint(c.Both), fmt.Sprint(c.BothBeyond)},
+			[]string{of.table, "A only", fmt.Sprint(c.OnlyA), fmt.Sprint(c.OnlyABeyond)},
+			[]string{of.table, "B only", fmt.Sprint(c.OnlyB), fmt.Sprint(c.OnlyBBeyond)})
+	}
+	return s
 }
 
 func (r *Report) fieldsSection() section {
@@ -102,10 +119,10 @@ func (r *Report) fieldsSection() section {
 }
 
 func (r *Report) worstSection() section {
-	s := section{Title: "worst cells", Head: []string{"river", "mile", "branch", "time", "A mg/L", "B mg/L", "difference", "allowed"}}
+	s := section{Title: "worst cells", Head: []string{"river", "mile", "branch", "time", "A mg/L", "B mg/L", "difference", "allowed", "table"}}
 	for _, c := range r.Worst {
 		s.Rows = append(s.Rows, []string{c.River, mile(c.RiverMile), fmt.Sprint(c.Branch), moment(c.Time), optional(c.A), optional(c.B),
-			number(c.Difference), number(c.Allowed)})
+			number(c.Difference), number(c.Allowed), tableNames(c.Tables)})
 	}
 	return s
 }
@@ -139,6 +156,14 @@ func (r *Report) placesSection() section {
 			fmt.Sprint(p.Beyond), number(p.Largest), minutes(p.FirstShift), minutes(p.PeakShift), minutes(p.LastShift), number(p.PeakA), number(p.PeakB)})
 	}
 	return s
+}
+
+// tableNames says in which tables a cell differs.
+func tableNames(tables []string) string {
+	if len(tables) > 1 {
+		return "both"
+	}
+	return strings.Join(tables, "")
 }
 
 // number has six significant digits: enough to see what a tolerance sees.

@@ -2,12 +2,15 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,9 +23,10 @@ import (
 type memory struct {
 	files map[string][]byte
 	rows  []plume.Row
-	// byMile is how many rows PlumeByMile has.
-	byMile int
-	// behind is called when the last row was read.
+	// byMile are the rows of PlumeByMile.
+	byMile []plume.Row
+	record []byte // of the run, nil for none
+	// behind is called when the last row of PlumeByTime was read.
 	behind func()
 }
 
@@ -47,8 +51,51 @@ func (m *memory) ReadPlumeByTime(context.Context, string, string) iter.Seq2[stor
 	}
 }
 
-func (m *memory) CountRows(context.Context, string, string) (byTime, byMile int, err error) {
-	return len(m.rows), m.byMile, nil
+func (m *memory) ReadPlumeByMile(context.Context, string, string) iter.Seq2[storage.PlumeEntity, error] {
+	return func(yield func(storage.PlumeEntity, error) bool) {
+		for _, row := range m.byMile {
+			if !yield(storage.PlumeEntity{Row: row}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Run(context.Context, string, string) ([]byte, string, error) {
+	if m.record == nil {
+		return nil, "", storage.ErrNotFound
+	}
+	return m.record, "e", nil
+}
+
+// byMileOf are rows in the order of PlumeByMile.
+func byMileOf(rows []plume.Row) []plume.Row {
+	list := slices.Clone(rows)
+	slices.SortStableFunc(list, func(x, y plume.Row) int {
+		return cmp.Or(strings.Compare(x.River, y.River), cmp.Compare(x.RiverMile, y.RiverMile), cmp.Compare(x.Branch, y.Branch))
+	})
+	return list
+}
+
+// scratch is a Scratch in memory, which counts how often it was written to.
+type scratch struct {
+	bytes.Buffer
+	writes int
+	closed bool
+}
+
+func (s *scratch) Write(b []byte) (int, error) {
+	s.writes++
+	return s.Buffer.Write(b)
+}
+
+func (s *scratch) ReadAt(b []byte, at int64) (int, error) {
+	return bytes.NewReader(s.Bytes()).ReadAt(b, at)
+}
+
+func (s *scratch) Close() error {
+	s.closed = true
+	return nil
 }
 
 var start = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -104,7 +151,7 @@ func (d *draft) store(tb testing.TB) *memory {
 		}
 	}
 	d.Marker.Rows.ByTime, d.Marker.Rows.ByMile = len(d.Rows), len(d.Rows)
-	m := &memory{files: map[string][]byte{}, rows: d.Rows, byMile: len(d.Rows)}
+	m := &memory{files: map[string][]byte{}, rows: d.Rows, byMile: byMileOf(d.Rows)}
 	for name, v := range map[string]any{publish.MarkerName: d.Marker, edgeDocument: d.Edges, balanceDocument: d.Balance, intakeDocument: d.Intakes,
 		"run/" + d.Marker.JobID + "/params.json": d.Params} {
 		data, err := json.Marshal(v)
@@ -118,7 +165,7 @@ func (d *draft) store(tb testing.TB) *memory {
 
 func (d *draft) open(tb testing.TB, label string) *Result {
 	tb.Helper()
-	r, err := Open(tb.Context(), d.store(tb), d.Marker.Basin, d.Marker.Scenario, label)
+	r, err := Open(tb.Context(), d.store(tb), Target{d.Marker.Basin, d.Marker.Scenario, strings.ToUpper(label[:1]), label})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -128,6 +175,9 @@ func (d *draft) open(tb testing.TB, label string) *Result {
 // compared compares two drafts.
 func compared(tb testing.TB, a, b *draft, o Options) *Report {
 	tb.Helper()
+	if o.Scratch == nil {
+		o.Scratch = func() (Scratch, error) { return &scratch{}, nil }
+	}
 	report, err := Results(tb.Context(), a.open(tb, "a"), b.open(tb, "b"), o)
 	if err != nil {
 		tb.Fatal(err)
@@ -191,4 +241,20 @@ func randomDraft(r *rand.Rand) *draft {
 		d.Rows = append(d.Rows, step...)
 	}
 	return d
+}
+
+// lateMarker has its marker from the second look on.
+type lateMarker struct {
+	*memory
+	marker []byte
+	looks  int
+}
+
+func (l *lateMarker) ReadResult(ctx context.Context, basin, scenario, name string) (io.ReadCloser, error) {
+	if name == publish.MarkerName {
+		if l.looks++; l.looks > 1 {
+			l.files[name] = l.marker
+		}
+	}
+	return l.memory.ReadResult(ctx, basin, scenario, name)
 }

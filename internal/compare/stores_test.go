@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,16 +17,20 @@ import (
 // published publishes a draft as a run does.
 func published(t *testing.T, store publish.Store, d *draft) {
 	t.Helper()
-	rows := func(emit func(plume.Row) error) error {
-		for _, row := range d.Rows {
-			if err := emit(row); err != nil {
-				return err
+	rows := func(list []plume.Row) publish.Rows {
+		return func(emit func(plume.Row) error) error {
+			for _, row := range list {
+				if err := emit(row); err != nil {
+					return err
+				}
 			}
+			return nil
 		}
-		return nil
 	}
+	byMile := byMileOf(d.Rows)
+	slices.SortStableFunc(byMile, func(x, y plume.Row) int { return cmp.Compare(y.RiverMile, x.RiverMile) }) // as they are where miles fall
 	_, err := publish.Publish(t.Context(), store, func() error { return nil }, func() time.Time { return start }, &publish.Result{
-		ByTime: rows, ByMile: func(func(plume.Row) error) error { return nil }, Marker: d.Marker,
+		ByTime: rows(d.Rows), ByMile: rows(byMile), Marker: d.Marker,
 		Blobs: []publish.Blob{publish.JSON(edgeDocument, d.Edges), publish.JSON(balanceDocument, d.Balance), publish.JSON(intakeDocument, d.Intakes),
 			publish.JSON(storage.RunPrefix+d.Marker.JobID+"/params.json", d.Params)}})
 	if err != nil {
@@ -54,25 +60,25 @@ func TestStores(t *testing.T) {
 		var results []*Result
 		for label, store := range both {
 			published(t, store, d)
-			r, err := Open(t.Context(), store, "tiny", "s1", label)
+			r, err := Open(t.Context(), store, Target{"tiny", "s1", "A", label})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			results = append(results, r)
 		}
-		report, err := Results(t.Context(), results[0], results[1], Options{Abs: ptr(0.0), Rel: ptr(0.0)})
+		report, err := Results(t.Context(), results[0], results[1], Options{Abs: ptr(0.0), Rel: ptr(0.0), Scratch: scratchFile(t)})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if !report.Same || report.Rows.Both != len(d.Rows) || !report.Inputs.Same() {
-			t.Errorf("%s: %s, rows %+v, inputs %+v", name, report.verdict(), report.Rows, report.Inputs)
+		if !report.Same || report.Rows.Both != len(d.Rows) || report.ByMile.Both != len(d.Rows) || !report.Inputs.Same() {
+			t.Errorf("%s: %s, rows %+v, %+v, inputs %+v", name, report.verdict(), report.Rows, report.ByMile, report.Inputs)
 		}
 	}
 	for label, store := range both {
-		if _, err := Open(t.Context(), store, "tiny", "s2", label); reason.Of(err) != reason.ScenarioNotFound {
+		if _, err := Open(t.Context(), store, Target{"tiny", "s2", "A", label}); reason.Of(err) != reason.ScenarioNotFound {
 			t.Errorf("%s: a result that is not there: %v", label, err)
 		}
-		if _, err := Open(t.Context(), store, "tiny", "nul", label); reason.Of(err) != reason.EngineOutputInvalid {
+		if _, err := Open(t.Context(), store, Target{"tiny", "nul", "A", label}); reason.Of(err) != reason.EngineOutputInvalid {
 			t.Errorf("%s: an id that no store takes: %v", label, err)
 		}
 	}

@@ -57,10 +57,14 @@ func Fields() map[string]string {
 	}
 }
 
-// Options are the tolerances that a user wants instead of the defaults.
+// Options are the tolerances that a user wants instead of the defaults, and
+// what a comparison needs to be made.
 type Options struct {
 	Abs, Rel *float64             // of every concentration; Abs in mg/L
 	Fields   map[string]Tolerance // by the names of Fields
+	// Scratch opens a temporary file, which is needed where the results do not
+	// have the same places in the same order. Its errors carry a reason.
+	Scratch func() (Scratch, error)
 }
 
 // limits are the tolerances of a comparison by field. A field without one is

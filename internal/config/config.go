@@ -51,7 +51,7 @@ type Config struct {
 	KeepWorkDir           bool    `env:"RSMS_KEEP_WORK_DIR" flag:"keep-work-dir" help:"keep the run folder"`
 	Tolerance             float64 `env:"RSMS_CONCENTRATION_TOLERANCE, default=0.001" flag:"tolerance" range:"1e-12,1e6" help:"mg/L; plume rows below are not written"`
 	PublishConcurrency    int     `env:"RSMS_PUBLISH_CONCURRENCY, default=16" flag:"publish-concurrency" range:"1,256" help:"parallel table transactions"`
-	ExitZero              bool    `env:"RSMS_EXIT_ZERO" flag:"exit-zero" help:"turn exit codes 10 to 15 and 143 into 0"`
+	ExitZero              bool    `env:"RSMS_EXIT_ZERO" flag:"exit-zero" help:"turn exit codes 10 to 15 and 143 of run and launch into 0"`
 	ExitOnFailure         bool    `env:"RSMS_EXIT_ON_FAILURE" flag:"exit-on-failure" help:"exit with 11 also where a message of the queue was moved to the poison queue"`
 	LaunchSubscription    string  `env:"RSMS_ACI_SUBSCRIPTION_ID" only:"launch" flag:"aci-subscription" name:"guid,subscription id" help:"subscription of the container groups"`
 	LaunchGroup           string  `env:"RSMS_ACI_RESOURCE_GROUP" only:"launch" flag:"aci-resource-group" name:"resource group" help:"resource group that the container groups are made in"`

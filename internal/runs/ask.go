@@ -22,7 +22,7 @@ type Rows interface {
 
 // Read returns the run record of a scenario, storage.ErrNotFound where there is
 // none, ErrUnreadable where there is something else.
-func Read(ctx context.Context, store Store, basin, scenario string) (*Record, error) {
+func Read(ctx context.Context, store Reader, basin, scenario string) (*Record, error) {
 	r, _, err := read(ctx, store, basin, scenario)
 	return r, err
 }

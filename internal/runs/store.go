@@ -9,12 +9,17 @@ import (
 	"rsmsjob/internal/storage"
 )
 
+// Reader is a Store as those see it who only look.
+type Reader interface {
+	Run(ctx context.Context, basin, scenario string) (data []byte, etag string, err error)
+}
+
 // Store is where run records and scenario rows live. PutRun writes only if the
 // ETag is still current ("" = there must be no record), else it returns
 // storage.ErrConflict; Run returns storage.ErrNotFound where there is none, and
 // so does MergeScenario where there is no row.
 type Store interface {
-	Run(ctx context.Context, basin, scenario string) (data []byte, etag string, err error)
+	Reader
 	PutRun(ctx context.Context, basin, scenario string, data []byte, etag string) (newETag string, err error)
 	MergeScenario(ctx context.Context, basin, scenario string, columns map[string]any) error
 }
@@ -33,7 +38,7 @@ var ErrUnreadable = errors.New("the run record is not readable")
 
 // read returns the record and its ETag, storage.ErrNotFound where there is
 // none. With ErrUnreadable there is an ETag too.
-func read(ctx context.Context, store Store, basin, scenario string) (*Record, string, error) {
+func read(ctx context.Context, store Reader, basin, scenario string) (*Record, string, error) {
 	data, etag, err := store.Run(ctx, basin, scenario)
 	if err != nil && etag == "" {
 		return nil, "", fmt.Errorf("read the run record: %w", err)
