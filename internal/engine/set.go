@@ -44,6 +44,20 @@ type Set struct {
 // Version names the set and its executables, short enough for a table column.
 func (s *Set) Version() string { return s.Name + " " + s.Hash[:16] }
 
+// ForCurves is the set without the steps behind the last that Curves and Ledgers
+// need: profiles along the river are not made.
+func (s *Set) ForCurves() *Set {
+	short := *s
+	for len(short.Steps) > 0 {
+		last := &short.Steps[len(short.Steps)-1]
+		if slices.Contains(last.Outputs, timesFile) || slices.Contains(last.Outputs, ledgerFile) {
+			break
+		}
+		short.Steps = short.Steps[:len(short.Steps)-1]
+	}
+	return &short
+}
+
 // Step is one engine of a set.
 type Step struct {
 	Name       string   // daflow, bltm, ctplt, cxplt
