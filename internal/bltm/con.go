@@ -25,7 +25,7 @@ type conReader struct {
 	// order.
 	wanted []bool
 	c      []float64
-	err                error
+	err    error
 }
 
 func newConReader(r io.Reader, h *Header) *conReader {
