@@ -30,20 +30,17 @@ type Ranges struct {
 	ReleaseShiftHours [2]float64 `json:"release_shift_hours"`
 }
 
-// State is how a run of an ensemble ended.
-type State string
-
-// The states.
+// How a run of an ensemble ended.
 const (
-	Completed State = "completed"
-	Failed    State = "failed"
+	completed = "completed"
+	failed    = "failed"
 )
 
 // Run is one run: what was drawn for it, and how it ended.
 type Run struct {
 	Number int `json:"number"` // from 1
 	Draw
-	State  State       `json:"state"`
+	State  string      `json:"state"`
 	Reason reason.Code `json:"reason,omitempty"` // of a run that failed
 }
 

@@ -14,13 +14,9 @@ import (
 	"time"
 )
 
-// MaxRuns is how many runs an ensemble may have; one of a single run has no
-// band.
-const MaxRuns = 1000
-
 // Options are what an ensemble is drawn from.
 type Options struct {
-	Runs int   `json:"runs"` // 0 is no ensemble, else 2 to MaxRuns
+	Runs int   `json:"runs"` // 0 is no ensemble, else 2 to 1000
 	Seed int64 `json:"seed"`
 	// Dispersion F varies every dispersion factor by 1/F to F, as likely to
 	// halve as to double; at least 1.

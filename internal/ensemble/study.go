@@ -51,13 +51,13 @@ func (s *Study) Completed(i int, found []plume.Intake) {
 		}
 	}
 	s.answers[i] = list
-	s.doc.Runs[i].State = Completed
+	s.doc.Runs[i].State = completed
 	s.doc.Completed++
 }
 
 // Failed takes that run i, from 0, failed.
 func (s *Study) Failed(i int, code reason.Code) {
-	s.doc.Runs[i].State, s.doc.Runs[i].Reason = Failed, code
+	s.doc.Runs[i].State, s.doc.Runs[i].Reason = failed, code
 	s.doc.Failed++
 }
 

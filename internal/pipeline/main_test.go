@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,18 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "engine" {
 		if err := (&engine.Bundle{}).Run(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
+			os.Exit(11)
+		}
+		os.Exit(0)
+	}
+	// The same, but for the folders of the given members of an ensemble.
+	if len(os.Args) == 4 && os.Args[1] == "picky" {
+		dir, err := os.Getwd()
+		if err == nil && slices.Contains(strings.Split(os.Args[2], ","), filepath.Base(dir)) {
+			fmt.Fprintln(os.Stderr, "not this one")
+			os.Exit(7)
+		}
+		if err := (&engine.Bundle{}).Run(os.Args[3]); err != nil {
 			os.Exit(11)
 		}
 		os.Exit(0)
