@@ -112,11 +112,11 @@ func shuffled(source *rand.PCG, n int) []int {
 }
 
 // rounded keeps six digits: more would be noise, and machines differ in the last
-// bit of a power.
+// bit of a power. There is no -0.
 func rounded(x float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	if err != nil {
-		return x
+	if err != nil || r == 0 {
+		return 0
 	}
 	return r
 }

@@ -30,11 +30,8 @@ type answer struct {
 // run that everybody else is compared with.
 func NewStudy(ids plume.IDs, o Options, draws []Draw, intakes []plume.Intake) *Study {
 	s := &Study{doc: Document{IDs: ids, Seed: o.Seed, Intakes: []Band{}, Runs: make([]Run, len(draws)),
-		Ranges: Ranges{[2]float64{rounded(1 / o.Dispersion), o.Dispersion}, [2]float64{rounded(1 - o.Flow), rounded(1 + o.Flow)}, [2]float64{-o.Release, o.Release}}},
+		Ranges: Ranges{[2]float64{rounded(1 / o.Dispersion), o.Dispersion}, [2]float64{rounded(1 - o.Flow), rounded(1 + o.Flow)}, [2]float64{rounded(-o.Release), o.Release}}},
 		intakes: intakes, answers: make([][]answer, len(draws))}
-	if o.Release == 0 {
-		s.doc.Ranges.ReleaseShiftHours = [2]float64{} // and not -0
-	}
 	for i, d := range draws {
 		s.doc.Runs[i] = Run{Number: i + 1, Draw: d}
 	}

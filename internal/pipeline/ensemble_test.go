@@ -20,11 +20,14 @@ import (
 	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
-	"rsmsjob/internal/storage"
+	"rsmsjob/internal/runs"
 )
 
-// few is a small ensemble.
-var few = ensemble.Options{Runs: 6, Seed: 1, Dispersion: 2, Flow: 0.1, Release: 0.25}
+// few is a small ensemble, two the smallest.
+var (
+	few = ensemble.Options{Runs: 6, Seed: 1, Dispersion: 2, Flow: 0.1, Release: 0.25}
+	two = ensemble.Options{Runs: 2, Seed: 1, Dispersion: 2, Flow: 0.1, Release: 0.25}
+)
 
 // varied is a job on the store in dir that asks for an ensemble.
 func varied(tb testing.TB, dir string, o ensemble.Options) *Job {
@@ -67,6 +70,11 @@ func TestEnsembleIsPublished(t *testing.T) {
 	if left, _ := os.ReadDir(j.WorkDir); len(left) != 0 {
 		t.Errorf("run folders left: %v", left)
 	}
+	// What launch reads of a result that a container published.
+	read, _, err := j.run(messageOf("channel", "s1", false), "job-1").cameTo(t.Context(), runs.Completed, nil)
+	if err != nil || !cmp.Equal(answer.Ensemble, read.Ensemble) {
+		t.Errorf("a launcher reads another ensemble: %v", err)
+	}
 }
 
 // A result is current for who wants the same ensemble, and the same seed gives the
@@ -88,19 +96,19 @@ func TestEnsembleAndRunKey(t *testing.T) {
 	if err != nil || plain.Marker.RunKey != hash(text) {
 		t.Errorf("the key of a plain run is %s, want %s: %v", plain.Marker.RunKey, hash(text), err)
 	}
-	first := mustRun(t, varied(t, dir, few), messageOf("channel", "s1", false))
+	first := mustRun(t, varied(t, dir, two), messageOf("channel", "s1", false))
 	if first.Current || first.Marker.RunKey == plain.Marker.RunKey {
 		t.Error("a result without an ensemble is taken for one with it")
 	}
 	was := tree(t, dir)[reported+ensembleName]
-	if again := mustRun(t, varied(t, dir, few), messageOf("channel", "s1", false)); !again.Current {
+	if again := mustRun(t, varied(t, dir, two), messageOf("channel", "s1", false)); !again.Current {
 		t.Error("the same ensemble was made again")
 	}
-	mustRun(t, varied(t, dir, few), messageOf("channel", "s1", true))
+	mustRun(t, varied(t, dir, two), messageOf("channel", "s1", true))
 	if tree(t, dir)[reported+ensembleName] != was {
 		t.Error("the same seed gave other bytes")
 	}
-	other := few
+	other := two
 	other.Seed = 2
 	if answer := mustRun(t, varied(t, dir, other), messageOf("channel", "s1", false)); answer.Current || tree(t, dir)[reported+ensembleName] == was {
 		t.Error("another seed gave the same")
@@ -118,7 +126,7 @@ func TestEnsembleAndRunKey(t *testing.T) {
 func TestBandsGrowFromNothing(t *testing.T) {
 	dir := writeChannel(t)
 	band := func(dispersion, flow, release float64) (*Answer, ensemble.Band) {
-		answer := mustRun(t, varied(t, dir, ensemble.Options{Runs: 5, Seed: 3, Dispersion: dispersion, Flow: flow, Release: release}), messageOf("channel", "s1", true))
+		answer := mustRun(t, varied(t, dir, ensemble.Options{Runs: 3, Seed: 3, Dispersion: dispersion, Flow: flow, Release: release}), messageOf("channel", "s1", true))
 		return answer, answer.Ensemble.Intakes[0]
 	}
 	answer, b := band(1, 0, 0)
@@ -252,9 +260,9 @@ func TestRecordsTooShort(t *testing.T) {
 	dir := writeChannel(t)
 	put(t, dir, "riverbasin/channel/NFQ.csv", records("2026-01-02T03:00:00Z", 30))
 	put(t, dir, "tables/Scenarios/channel/s1.json", `{"SpillMile":98.7,"SpillTime":"2026-01-02T03:00:00Z","SpillMassKg":250,"SimulationHours":24,"FlowSource":"nfq"}`)
-	answer := mustRun(t, varied(t, dir, few), messageOf("channel", "s1", false))
+	answer := mustRun(t, varied(t, dir, two), messageOf("channel", "s1", false))
 	doc := answer.Ensemble
-	if doc.Completed != 6 || len(doc.Intakes) != 1 || doc.Ranges.ReleaseShiftHours != [2]float64{} || doc.Ranges.FlowFactor != [2]float64{0.9, 1.1} {
+	if doc.Completed != 2 || len(doc.Intakes) != 1 || doc.Ranges.ReleaseShiftHours != [2]float64{} || doc.Ranges.FlowFactor != [2]float64{0.9, 1.1} {
 		t.Errorf("%+v", doc)
 	}
 	if all := strings.Join(answer.Warnings, "\n"); !strings.Contains(all, "the ensemble does not vary the release time, for which the records are too short: NFQ.csv line 2 flow: branch 1 grid 1: no flow at") {
@@ -305,23 +313,23 @@ func picky(t *testing.T, j *Job, folders string) {
 // do there is no band, and a result all the same.
 func TestMembersThatFail(t *testing.T) {
 	for _, tt := range []struct {
-		folders string
-		failed  int
-		band    bool
-	}{{"ensemble-3", 1, true}, {"ensemble-1,ensemble-3", 2, false}} {
+		folders      string
+		runs, failed int
+		band         bool
+	}{{"ensemble-3", 10, 1, true}, {"ensemble-3", 4, 1, false}} {
 		dir := writeChannel(t)
 		o := few
-		o.Runs = 10
+		o.Runs = tt.runs
 		j := varied(t, dir, o)
 		picky(t, j, tt.folders)
 		answer := mustRun(t, j, messageOf("channel", "s1", false))
 		doc := answer.Ensemble
-		if doc.Failed != tt.failed || doc.Completed != 10-tt.failed || doc.Runs[2].State != "failed" || doc.Runs[2].Reason != reason.EngineFailed || (len(doc.Intakes) == 1) != tt.band {
-			t.Errorf("%s: %+v", tt.folders, doc)
+		if doc.Failed != tt.failed || doc.Completed != tt.runs-tt.failed || doc.Runs[2].State != "failed" || doc.Runs[2].Reason != reason.EngineFailed || (len(doc.Intakes) == 1) != tt.band {
+			t.Errorf("%s of %d: %+v", tt.folders, tt.runs, doc)
 		}
 		want := fmt.Sprintf("run 3 of the ensemble failed (%s): engine_failed: engine daflow ended with exit code 7", doc.Runs[2].Draw)
 		if all := strings.Join(answer.Warnings, "\n"); !strings.Contains(all, want) || tt.band == strings.Contains(all, "there is no band") {
-			t.Errorf("%s: warnings %s", tt.folders, all)
+			t.Errorf("%s of %d: warnings %s", tt.folders, tt.runs, all)
 		}
 		if _, there := tree(t, dir)[reported+"result.json"]; !there {
 			t.Error("no result")
@@ -349,7 +357,7 @@ func TestAllMembersFail(t *testing.T) {
 // Engines of a team: the same answers as ours, where they are ours.
 func TestEnsembleOfForeignEngines(t *testing.T) {
 	dir := writeChannel(t)
-	mustRun(t, varied(t, dir, few), messageOf("channel", "s1", false))
+	mustRun(t, varied(t, dir, two), messageOf("channel", "s1", false))
 	ours := tree(t, dir)[reported+ensembleName]
 	engines := t.TempDir()
 	self, err := os.ReadFile(must(os.Executable()))
@@ -367,7 +375,7 @@ func TestEnsembleOfForeignEngines(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(engines, "engines.exe"), self, 0o755), os.WriteFile(filepath.Join(engines, "engine.json"), manifest, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	j := varied(t, dir, few)
+	j := varied(t, dir, two)
 	j.Engines = func() (*engine.Set, error) { return engine.Find(engines, "", os.LookupEnv) }
 	answer := mustRun(t, j, messageOf("channel", "s1", false))
 	if !strings.HasPrefix(answer.Marker.Engine, "copies ") || tree(t, dir)[reported+ensembleName] != ours {
@@ -440,7 +448,7 @@ func TestByLevel(t *testing.T) {
 
 // Progress rises from step to step, and stays within what each step has.
 func TestEnsembleProgress(t *testing.T) {
-	j := varied(t, writeChannel(t), few)
+	j := varied(t, writeChannel(t), two)
 	last, steps := -1.0, []string{}
 	j.Progress = func(step string, percent float64) {
 		if percent < last-1e-9 || percent > 100 {
@@ -458,24 +466,5 @@ func TestEnsembleProgress(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), `"msg":"engine done"`); n != 4 || !strings.Contains(log.String(), `"seconds_ensemble"`) {
 		t.Errorf("%d engines in the log, those of members are as many as there are members", n)
-	}
-}
-
-// What launch reads of a result that a container published has its ensemble.
-func TestEnsembleOfAPlacedJob(t *testing.T) {
-	dir := writeChannel(t)
-	answer := mustRun(t, varied(t, dir, few), messageOf("channel", "s1", false))
-	store, err := storage.OpenFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	r := jobOn(t, dir).run(messageOf("channel", "s1", false), "job-1")
-	read, _, err := r.cameTo(t.Context(), "Completed", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(answer.Ensemble, read.Ensemble); d != "" {
-		t.Error(d)
 	}
 }
