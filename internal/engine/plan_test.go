@@ -405,7 +405,8 @@ func TestDispersionScale(t *testing.T) {
 }
 
 // What curves and ledgers need is made by the steps that have it among their
-// outputs; nothing behind them runs.
+// outputs; nothing behind them runs. A step that makes more than flows may need more
+// than FLOW.IN.
 func TestForCurves(t *testing.T) {
 	set := func(outputs ...[]string) *Set {
 		s := &Set{}
@@ -415,15 +416,17 @@ func TestForCurves(t *testing.T) {
 		return s
 	}
 	for _, tt := range []struct {
-		set  *Set
-		want int
+		set         *Set
+		flows, rest int
 	}{
-		{set([]string{flowFile}, []string{concentrationFile, ledgerFile}, []string{timesFile}, []string{profilesFile}), 3},
-		{set([]string{flowFile}, []string{concentrationFile, ledgerFile, timesFile}, []string{"X"}, []string{profilesFile}), 2},
-		{set([]string{flowFile}, []string{concentrationFile}, []string{timesFile}, []string{ledgerFile, profilesFile}), 4},
+		{set([]string{flowFile}, []string{concentrationFile, ledgerFile}, []string{timesFile}, []string{profilesFile}), 1, 2},
+		{set([]string{flowFile}, []string{concentrationFile, ledgerFile, timesFile}, []string{"X"}, []string{profilesFile}), 1, 1},
+		{set([]string{flowFile}, []string{concentrationFile}, []string{timesFile}, []string{ledgerFile, profilesFile}), 1, 3},
+		{set([]string{flowFile, ledgerFile}, []string{concentrationFile}, []string{timesFile}, []string{profilesFile}), 0, 3},
 	} {
-		if got := tt.set.ForCurves(); len(got.Steps) != tt.want || len(tt.set.Steps) != 4 {
-			t.Errorf("%d steps of %d, want %d", len(got.Steps), len(tt.set.Steps), tt.want)
+		flows, rest := tt.set.ForCurves()
+		if (flows != nil) != (tt.flows > 0) || flows != nil && len(flows.Steps) != tt.flows || len(rest.Steps) != tt.rest || len(tt.set.Steps) != 4 {
+			t.Errorf("%+v and %d steps of %d, want %d and %d", flows, len(rest.Steps), len(tt.set.Steps), tt.flows, tt.rest)
 		}
 	}
 }

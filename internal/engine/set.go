@@ -45,17 +45,22 @@ type Set struct {
 func (s *Set) Version() string { return s.Name + " " + s.Hash[:16] }
 
 // ForCurves is the set without the steps behind the last that Curves and Ledgers
-// need: profiles along the river are not made.
-func (s *Set) ForCurves() *Set {
-	short := *s
-	for len(short.Steps) > 0 {
-		last := &short.Steps[len(short.Steps)-1]
-		if slices.Contains(last.Outputs, timesFile) || slices.Contains(last.Outputs, ledgerFile) {
-			break
-		}
-		short.Steps = short.Steps[:len(short.Steps)-1]
+// need, in two parts: the step that makes the flows and nothing else, for which
+// FLOW.IN is enough, and the others. flows is nil where no step does that.
+func (s *Set) ForCurves() (flows, rest *Set) {
+	n := len(s.Steps)
+	for n > 0 && !slices.Contains(s.Steps[n-1].Outputs, timesFile) && !slices.Contains(s.Steps[n-1].Outputs, ledgerFile) {
+		n--
 	}
-	return &short
+	part := func(steps []Step) *Set {
+		p := *s
+		p.Steps = steps
+		return &p
+	}
+	if n > 0 && slices.Equal(s.Steps[0].Outputs, []string{flowFile}) {
+		return part(s.Steps[:1]), part(s.Steps[1:n])
+	}
+	return nil, part(s.Steps[:n])
 }
 
 // Step is one engine of a set.

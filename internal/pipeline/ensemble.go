@@ -53,8 +53,10 @@ type members struct {
 	*run
 	central *engine.Plan
 	draws   []ensemble.Draw
-	set     *engine.Set
-	dir     string // of the run; each member has a folder in it
+	flows   *engine.Set // makes the flows of a level; nil where each member must
+	set     *engine.Set // does the rest
+	dir     string      // of the run; each member has a folder in it
+	levels  map[int]func() (*sharedFlows, error)
 
 	mu       sync.Mutex // guards what follows
 	study    *ensemble.Study
@@ -70,13 +72,16 @@ type members struct {
 // the end of the whole run.
 func (r *run) ensemble(ctx context.Context, plan *engine.Plan, intakes []plume.Intake, dir string) (*ensemble.Document, []string, error) {
 	r.step("ensemble", 0)
-	m := &members{run: r, central: plan, set: r.set.ForCurves(), dir: dir}
+	m := &members{run: r, central: plan, dir: dir}
+	m.flows, m.set = r.set.ForCurves()
 	options := m.options()
 	if len(intakes) > 0 {
 		m.draw(&options)
 	}
 	m.study, m.parts = ensemble.NewStudy(r.ids, options, m.draws, intakes), make([]float64, len(m.draws))
 	group, wanted := errgroup.WithContext(ctx)
+	m.levels = m.shareFlows(wanted)
+	defer m.dropFlows()
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, i := range byLevel(m.draws) {
 		group.Go(func() error { return m.member(wanted, i) })
@@ -188,22 +193,49 @@ func (m *members) compute(ctx context.Context, i int) (found []plume.Intake, err
 		return nil, err
 	}
 	dir := filepath.Join(m.dir, fmt.Sprintf("ensemble-%d", i+1))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "a folder for a run of the ensemble could not be made in RSMS_WORK_DIR"}
+	defer m.remove(dir)
+	if err := lay(plan, dir); err != nil {
+		return nil, err
 	}
-	defer func() {
-		if gone := remove.All(dir); gone != nil {
-			m.Log.Warn("the folder of a run of the ensemble goes with that of the whole run", "error", gone)
+	runner := m.runner(plan, m.set)
+	if m.flows != nil {
+		flows, err := m.levels[m.draws[i].FlowLevel]()
+		if err == nil {
+			runner.Given, err = flows.into(dir)
 		}
-	}()
-	if err := plan.WriteInputs(dir); err != nil {
-		return nil, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err := m.runner(plan, i).Run(ctx, dir); err != nil {
+	runner.Progress = func(step string, part float64) {
+		at := slices.IndexFunc(m.set.Steps, func(s engine.Step) bool { return s.Name == step })
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.part(i, (float64(at)+part)/float64(len(m.set.Steps)))
+	}
+	if err := runner.Run(ctx, dir); err != nil {
 		return nil, noRoom(dir, err)
 	}
 	found, err = m.answers(ctx, plan, dir, i)
 	return found, noRoom(dir, err)
+}
+
+// lay makes a folder with the inputs of a plan.
+func lay(plan *engine.Plan, dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "a folder for a run of the ensemble could not be made in RSMS_WORK_DIR"}
+	}
+	if err := plan.WriteInputs(dir); err != nil {
+		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
+	}
+	return nil
+}
+
+// remove removes a folder of the ensemble.
+func (m *members) remove(dir string) {
+	if err := remove.All(dir); err != nil {
+		m.Log.Warn("a folder of the ensemble goes with that of the whole run", "error", err)
+	}
 }
 
 // plan lays a member out; of the places only intakes are asked for. Flows that
@@ -225,17 +257,11 @@ func (m *members) plan(d ensemble.Draw) (*engine.Plan, error) {
 	return p, nil
 }
 
-// runner starts the engines of a member. What they say is kept of none: their
-// logs are as many as there are members.
-func (m *members) runner(plan *engine.Plan, i int) *engine.Runner {
-	steps := m.set.Steps
-	return &engine.Runner{Set: m.set, Check: plan.Check, StepTimeout: m.StepTimeout, Grace: m.Grace, Supervisor: m.Supervisor,
-		Env: m.EngineEnv, Log: slog.New(slog.DiscardHandler), Progress: func(step string, part float64) {
-			at := slices.IndexFunc(steps, func(s engine.Step) bool { return s.Name == step })
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.part(i, (float64(at)+part)/float64(len(steps)))
-		}}
+// runner starts engines of a member. What they say is kept of none: their logs are
+// as many as there are members.
+func (m *members) runner(plan *engine.Plan, set *engine.Set) *engine.Runner {
+	return &engine.Runner{Set: set, Check: plan.Check, StepTimeout: m.StepTimeout, Grace: m.Grace, Supervisor: m.Supervisor,
+		Env: m.EngineEnv, Log: slog.New(slog.DiscardHandler), Progress: func(string, float64) {}}
 }
 
 // part notes which part of a member is done. It must be called with mu held.

@@ -173,15 +173,18 @@ func membersOf(t *testing.T, j *Job, draws ...ensemble.Draw) *members {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &members{run: r, central: plan, draws: draws, set: r.set.ForCurves(), dir: j.WorkDir, parts: make([]float64, len(draws))}
+	m := &members{run: r, central: plan, draws: draws, dir: j.WorkDir, parts: make([]float64, len(draws))}
+	m.flows, m.set = r.set.ForCurves()
+	m.levels = m.shareFlows(t.Context())
+	return m
 }
 
 // More water comes sooner, more dispersion arrives sooner and lower, and a release
 // that was an hour later comes an hour later where flows have no dates.
 func TestDirections(t *testing.T) {
-	same := ensemble.Draw{DispersionFactor: 1, FlowFactor: 1}
+	same := ensemble.Draw{DispersionFactor: 1, FlowFactor: 1, FlowLevel: 1}
 	more, wide, late := same, same, same
-	more.FlowFactor, wide.DispersionFactor, late.ReleaseShiftHours = 1.2, 3, 1
+	more.FlowLevel, more.FlowFactor, wide.DispersionFactor, late.ReleaseShiftHours = 2, 1.2, 3, 1
 	m := membersOf(t, jobOn(t, writeChannel(t)), same, more, wide, late)
 	var lead []time.Time
 	var peak []float64
@@ -195,6 +198,7 @@ func TestDirections(t *testing.T) {
 	if !lead[1].Before(lead[0]) || !lead[2].Before(lead[0]) || peak[2] >= peak[0] || lead[3].Sub(lead[0]) != time.Hour || peak[3] != peak[0] {
 		t.Errorf("arrivals %v, peaks %v", lead, peak)
 	}
+	m.dropFlows()
 	if left, _ := os.ReadDir(m.dir); len(left) != 0 {
 		t.Errorf("folders left: %v", left)
 	}
@@ -295,18 +299,59 @@ func TestEnsembleWithoutIntakes(t *testing.T) {
 	}
 }
 
-// picky has the engines fail in the folders of some members.
-func picky(t *testing.T, j *Job, folders string) {
+// picky has the engines fail in the folders of some members, and returns the file
+// in which each that runs is noted.
+func picky(t *testing.T, j *Job, folders string) (starts string) {
 	t.Helper()
+	starts = filepath.Join(t.TempDir(), "starts")
 	set, err := j.Engines()
 	if err != nil {
 		t.Fatal(err)
 	}
 	steps := slices.Clone(set.Steps)
 	for i := range steps {
-		steps[i].Args = []string{"picky", folders, steps[i].Name}
+		steps[i].Args = []string{"picky", folders, starts, steps[i].Name}
 	}
 	set.Steps = steps
+	return starts
+}
+
+// The flow engine runs once for each flow level, whatever the number of runs, and
+// CXPLT for the run itself only.
+func TestFlowsAreComputedOnce(t *testing.T) {
+	o := few
+	o.Runs = 11
+	j := varied(t, writeChannel(t), o)
+	starts := picky(t, j, "")
+	mustRun(t, j, messageOf("channel", "s1", false))
+	text, err := os.ReadFile(starts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, name := range strings.Fields(string(text)) {
+		got[name]++
+	}
+	if d := cmp.Diff(map[string]int{"daflow": 1 + 5, "bltm": 1 + 11, "ctplt": 1 + 11, "cxplt": 1}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Flows that cannot be computed cost the runs of their level.
+func TestFlowsThatFail(t *testing.T) {
+	o := few
+	o.Runs = 4
+	j := varied(t, writeChannel(t), o)
+	picky(t, j, "ensemble-flows-2")
+	doc := mustRun(t, j, messageOf("channel", "s1", false)).Ensemble
+	for _, run := range doc.Runs {
+		if (run.State == "failed") != (run.FlowLevel == 2) {
+			t.Errorf("%+v", run)
+		}
+	}
+	if doc.Failed != 1 || doc.Problem == "" {
+		t.Errorf("%+v", doc)
+	}
 }
 
 // A member that fails is counted, warned of with its draw and left out; where many
@@ -327,7 +372,7 @@ func TestMembersThatFail(t *testing.T) {
 		if doc.Failed != tt.failed || doc.Completed != tt.runs-tt.failed || doc.Runs[2].State != "failed" || doc.Runs[2].Reason != reason.EngineFailed || (len(doc.Intakes) == 1) != tt.band {
 			t.Errorf("%s of %d: %+v", tt.folders, tt.runs, doc)
 		}
-		want := fmt.Sprintf("run 3 of the ensemble failed (%s): engine_failed: engine daflow ended with exit code 7", doc.Runs[2].Draw)
+		want := fmt.Sprintf("run 3 of the ensemble failed (%s): engine_failed: engine bltm ended with exit code 7", doc.Runs[2].Draw)
 		if all := strings.Join(answer.Warnings, "\n"); !strings.Contains(all, want) || tt.band == strings.Contains(all, "there is no band") {
 			t.Errorf("%s of %d: warnings %s", tt.folders, tt.runs, all)
 		}
