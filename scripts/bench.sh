@@ -39,3 +39,19 @@ else
 	echo 'gfortran is not installed: no peer for daflow'
 fi
 timed 'whole job, antietam 1970-03-24' "$job" demo "$dir/demo"
+
+# ensemble STORE BASIN SCENARIO: 16 runs beside 16/cores times BLTM and CTPLT of the
+# run itself, and beside as many plain runs, one on each core.
+ensemble() {
+	local message="{\"riverbasin_id\":\"$2\",\"scenario_id\":\"$3\",\"force\":true}"
+	"$job" run --store "$1" --message "$message" --ensemble 16 --log-format json >/dev/null 2>"$dir/ensemble.log"
+	awk -v name="$2" -v cores="$(nproc)" '
+		function seconds(step) { return match($0, "\"seconds_" step "\":[0-9.e-]+") ? substr($0, RSTART + length(step) + 11, RLENGTH - length(step) - 11) : 0 }
+		/"msg":"summary"/ {
+			took = seconds("ensemble"); transport = 16 / cores * (seconds("bltm") + seconds("ctplt"))
+			plain = 16 / cores * (seconds("daflow") + seconds("bltm") + seconds("ctplt") + seconds("cxplt") + seconds("check") + seconds("publish"))
+			printf "ensemble of 16, %-18s %8.2f s, %.2f of 16/cores transport runs (%.2f s), %.2f of 16/cores plain runs\n", name, took, took / transport, transport, took / plain
+		}' "$dir/ensemble.log"
+}
+ensemble "$dir" channel s1
+ensemble "$dir/demo" antietam 1970-03-24
