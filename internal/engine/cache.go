@@ -19,11 +19,11 @@ import (
 // time. It is there to save time, so what goes wrong in it is its own to tell and
 // to get over; it never ends a run. It returns soon when ctx ends.
 type Cache interface {
-	// Take puts what is kept under key into dir and names the files: whole and as
-	// they were kept, or none. They must not be there. While somebody else of this
-	// process makes the same it is waited for. done must be called once the step is
-	// over and, where it was made, kept.
-	Take(ctx context.Context, key string, dir *os.Root) (files []string, done func())
+	// Take puts what is kept under key into dir: files that are not there yet, whole
+	// and as they were kept, or none. It returns the SHA-256 of each by name, in
+	// hexadecimal. While somebody else of this process makes the same it is waited
+	// for. done must be called once the step is over and, where it was made, kept.
+	Take(ctx context.Context, key string, dir *os.Root) (files map[string]string, done func())
 	// Keep keeps the files of dir, by name with what they were when the step had
 	// ended; nothing is kept where one of them is another by now.
 	Keep(ctx context.Context, key string, dir *os.Root, files map[string]fs.FileInfo)
@@ -112,12 +112,19 @@ func (c *resume) take(ctx context.Context, root *os.Root, step Step, a *attempt,
 	if err != nil {
 		c.Log.Warn("what the cache has of the step is not used", "engine", step.Name, "key", a.key, "error", err)
 		c.Cache.Drop(ctx, a.key)
-		for _, name := range files {
+		for name := range files {
 			if err := remove.AllAt(root, name); err != nil {
 				return false, folderError(err)
 			}
 		}
 		return false, nil
+	}
+	for name, sum := range files { // not to be read again for the next key
+		if info, err := root.Lstat(name); err == nil {
+			known := c.sums[name]
+			known.info, known.sum = info, sum
+			c.sums[name] = known
+		}
 	}
 	c.tell(root, step)
 	c.Log.Info("step taken from the cache", "engine", step.Name, "key", a.key, "files", len(files), "seconds", time.Since(began).Seconds())
