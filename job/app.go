@@ -18,6 +18,7 @@ import (
 	"rsmsjob/internal/config"
 	"rsmsjob/internal/launch"
 	"rsmsjob/internal/pipeline"
+	"rsmsjob/internal/stepcache"
 	"rsmsjob/internal/storage"
 )
 
@@ -28,13 +29,14 @@ type app struct {
 
 	config   *config.Config
 	log      *slog.Logger
-	ofJob    *slog.Logger   // names the queue job whose error is reported; nil where there is none
-	terminal *terminal      // standard error, where it is one
-	runLog   runLog         // what the log says, for the store
-	progress *progress      // of the run
-	place    pipeline.Place // where jobs run, nil is here
-	groups   *launch.Groups // nil for any other command than launch
-	hosted   bool           // the command is one that a host may restart: RSMS_EXIT_ZERO means it
+	ofJob    *slog.Logger     // names the queue job whose error is reported; nil where there is none
+	terminal *terminal        // standard error, where it is one
+	runLog   runLog           // what the log says, for the store
+	progress *progress        // of the run
+	place    pipeline.Place   // where jobs run, nil is here
+	groups   *launch.Groups   // nil for any other command than launch
+	hosted   bool             // the command is one that a host may restart: RSMS_EXIT_ZERO means it
+	cache    *stepcache.Cache // of the job that ran last; nil for none
 }
 
 func (a *app) command() *cobra.Command {

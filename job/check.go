@@ -36,12 +36,13 @@ func (a *app) checkCommand() *cobra.Command {
 }
 
 // checked is one thing that was looked at. Detail says what is there or, where
-// it is not ok, what to do.
+// it is not ok, what to do. A warning is ok as well: jobs run without the thing.
 type checked struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-	err    error  // nil where it is ok
+	Name    string `json:"name"`
+	OK      bool   `json:"ok"`
+	Warning bool   `json:"warning,omitempty"`
+	Detail  string `json:"detail"`
+	err     error  // nil where it is ok
 }
 
 func (a *app) check(ctx context.Context, s store, asJSON bool) error {
@@ -63,6 +64,9 @@ func (a *app) printChecks(list []checked) error {
 	t := newTable(a.stdout)
 	for _, c := range list {
 		state := "ok"
+		if c.Warning {
+			state = "warn"
+		}
 		if !c.OK {
 			state = "FAIL"
 		}
@@ -112,6 +116,18 @@ func (l *checklist) ask(name string, look func() (string, error)) {
 		return
 	}
 	l.add(name, look)
+}
+
+// askLess is ask for what a job can do without: a failure is a warning.
+func (l *checklist) askLess(name string, look func() (string, error)) {
+	if l.gone != nil {
+		return
+	}
+	detail, err := look()
+	if err != nil {
+		detail = advice(err)
+	}
+	l.list = append(l.list, checked{Name: name, OK: true, Warning: err != nil, Detail: detail})
 }
 
 // advice is what an error says to do.
@@ -177,6 +193,11 @@ func (a *app) checkAzure(ctx context.Context, l *checklist, azure *storage.Azure
 		return "all are there and can be read", a.namedStore(azure.Ready(ctx))
 	})
 	l.ask("write rights", func() (string, error) { return "results can be written", a.namedStore(azure.MayWrite(ctx)) })
+	if a.config.StepCache {
+		l.askLess("step cache", func() (string, error) {
+			return "container " + a.config.CacheContainer + " can be used", named(azure.StepCache().MayUse(ctx), "RSMS_CACHE_BLOB_CONTAINER")
+		})
+	}
 }
 
 // account names the account and how it is opened.

@@ -22,6 +22,7 @@ var house = []string{
 	"job",
 	"internal/examples",
 	"internal/pipeline",
+	"internal/stepcache",
 	"internal/compare",
 	"internal/launch",
 	"internal/launch/armtest",

@@ -80,7 +80,7 @@ func (a *app) createAll(ctx context.Context, azure *storage.Azure) error {
 	if err := a.first(ctx, azure, "", azure.Create); err != nil {
 		return err
 	}
-	for _, name := range []string{a.config.BasinContainer, a.config.ResultsContainer} {
+	for _, name := range []string{a.config.BasinContainer, a.config.ResultsContainer, a.config.CacheContainer} {
 		a.ready("container", name)
 	}
 	for _, name := range []string{a.config.ScenariosTable, a.config.RunsTable, a.config.PlumeByTimeTable, a.config.PlumeByMileTable} {

@@ -27,9 +27,12 @@ func (a *app) probe(ctx context.Context, log *slog.Logger, s store, m *message.M
 		return context.Cause(ctx)
 	}
 	for _, c := range list {
-		if c.OK {
+		switch {
+		case c.Warning:
+			log.Warn("check", "name", c.Name, "ok", true, "detail", c.Detail)
+		case c.OK:
 			log.Info("check", "name", c.Name, "ok", true, "detail", c.Detail)
-		} else {
+		default:
 			log.Error("check", "name", c.Name, "ok", false, "detail", c.Detail, "reason", string(reason.Of(c.err)))
 		}
 	}

@@ -41,6 +41,7 @@ func (a *app) runQueue(c *cobra.Command) error {
 		a.runLog.begin()
 		answer, err := w.Next(c.Context())
 		a.progress.end()
+		a.trimCache(c.Context())
 		if errors.Is(err, pipeline.ErrEmpty) {
 			a.log.Info("the queue is empty, nothing to do", "queue", a.config.QueueName)
 			break

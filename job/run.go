@@ -187,6 +187,7 @@ func (a *app) handle(ctx context.Context, s store, m *message.Message) (*pipelin
 	job.Message, job.Since, job.Attempt, job.Attempts = held.MessageID, held.InsertedAt, held.Attempt, held.Attempts
 	answer, err := job.Run(ctx, m, jobID)
 	a.progress.end()
+	a.trimCache(ctx)
 	if errors.Is(err, runs.ErrNotTold) && answer != nil {
 		a.log.Error("the done-notice could not be sent; the next run of the scenario will", "error", err)
 		return answer, nil
@@ -213,7 +214,7 @@ func (a *app) jobs(s store, run string) (func(log *slog.Logger) *pipeline.Job, e
 			StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
 			WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: run,
 			Tolerance: a.config.Tolerance, Commit: commit, Ensemble: a.ensemble(), Notify: notify,
-			Log: log, RunLog: a.runLog.text, Progress: a.progress.show}
+			StepCache: a.stepCache(s, log), Log: log, RunLog: a.runLog.text, Progress: a.progress.show}
 		if azure, ok := s.(*storage.Azure); ok {
 			job.Traffic = azure.Traffic
 		}

@@ -43,7 +43,7 @@ func (a *app) openFolder() (*storage.Folder, error) {
 }
 
 func (a *app) openAzure() (*storage.Azure, error) {
-	layout := storage.Layout{Basins: a.config.BasinContainer, Results: a.config.ResultsContainer, Scenarios: a.config.ScenariosTable,
+	layout := storage.Layout{Basins: a.config.BasinContainer, Results: a.config.ResultsContainer, Cache: a.config.CacheContainer, Scenarios: a.config.ScenariosTable,
 		Runs: a.config.RunsTable, PlumeByTime: a.config.PlumeByTimeTable, PlumeByMile: a.config.PlumeByMileTable,
 		PublishConcurrency: a.config.PublishConcurrency}
 	if a.config.Connection != nil {

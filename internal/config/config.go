@@ -40,6 +40,7 @@ type Config struct {
 	StartDeadlineSeconds  int     `env:"RSMS_START_DEADLINE_SEC, default=90" flag:"start-deadline" range:"1,3600" help:"seconds for the credential and the first answer from storage"`
 	BasinContainer        string  `env:"RSMS_RIVERBASIN_BLOB_CONTAINER, default=riverbasin" flag:"basin-container" name:"container" help:"container of the basins"`
 	ResultsContainer      string  `env:"RSMS_RESULTS_BLOB_CONTAINER, default=rsms-results" flag:"results-container" name:"container" help:"container of the results"`
+	CacheContainer        string  `env:"RSMS_CACHE_BLOB_CONTAINER, default=rsms-cache" flag:"cache-container" name:"container" help:"container of the step cache"`
 	ScenariosTable        string  `env:"RSMS_SCENARIOS_TABLE, default=Scenarios" flag:"scenarios-table" name:"table" help:"table of the scenarios"`
 	RunsTable             string  `env:"RSMS_RUNS_TABLE, default=Runs" flag:"runs-table" name:"table" help:"table of the run records"`
 	PlumeByTimeTable      string  `env:"RSMS_PLUME_BY_TIME_TABLE, default=PlumeByTime" flag:"plume-by-time-table" name:"table" help:"table of the plume by time"`
@@ -49,6 +50,9 @@ type Config struct {
 	StepSeconds           int     `env:"RSMS_ENGINE_STEP_TIMEOUT_SEC, default=3600" flag:"engine-step-timeout" range:"1,86400" help:"limit of one engine process in seconds"`
 	WorkDir               string  `env:"RSMS_WORK_DIR" flag:"work-dir" help:"where run folders live; empty = the system's temp folder"`
 	KeepWorkDir           bool    `env:"RSMS_KEEP_WORK_DIR" flag:"keep-work-dir" help:"keep the run folder"`
+	StepCache             bool    `env:"RSMS_STEP_CACHE, default=true" flag:"step-cache" help:"take an engine step that was given the same before from the cache; false runs every step"`
+	CacheMaxMB            int     `env:"RSMS_CACHE_MAX_MB, default=4096" flag:"cache-max-mb" range:"1,1048576" help:"MB that the step cache may have; the oldest entries are removed"`
+	CacheMaxDays          int     `env:"RSMS_CACHE_MAX_DAYS, default=14" flag:"cache-max-days" range:"1,3650" help:"days that an entry of the step cache is used"`
 	Tolerance             float64 `env:"RSMS_CONCENTRATION_TOLERANCE, default=0.001" flag:"tolerance" range:"1e-12,1e6" help:"mg/L; plume rows below are not written"`
 	PublishConcurrency    int     `env:"RSMS_PUBLISH_CONCURRENCY, default=16" flag:"publish-concurrency" range:"1,256" help:"parallel table transactions"`
 	Ensemble              int     `env:"RSMS_ENSEMBLE, default=0" flag:"ensemble" range:"0,1000" help:"runs with other dispersion, flow and release time that give each intake a band, 2 to 1000; 0 = none"`
@@ -87,6 +91,9 @@ func (c *Config) StartDeadline() time.Duration { return seconds(c.StartDeadlineS
 
 // JobTimeout is the limit of the whole job.
 func (c *Config) JobTimeout() time.Duration { return seconds(c.JobTimeoutSeconds) }
+
+// CacheMaxAge is how long an entry of the step cache is used.
+func (c *Config) CacheMaxAge() time.Duration { return time.Duration(c.CacheMaxDays) * 24 * time.Hour }
 
 // Grace is all the time there is between a stop signal and the end.
 func (c *Config) Grace() time.Duration { return seconds(c.GraceSeconds) }

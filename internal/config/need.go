@@ -97,7 +97,7 @@ func (r *review) together(need Need) {
 		queues = []string{doneQueueName} // the name of the poison queue is not known
 	}
 	r.distinct("queue", queues...)
-	r.distinct("container", "RSMS_RIVERBASIN_BLOB_CONTAINER", "RSMS_RESULTS_BLOB_CONTAINER")
+	r.distinct("container", "RSMS_RIVERBASIN_BLOB_CONTAINER", "RSMS_RESULTS_BLOB_CONTAINER", "RSMS_CACHE_BLOB_CONTAINER")
 	r.distinct("table", "RSMS_SCENARIOS_TABLE", "RSMS_RUNS_TABLE", "RSMS_PLUME_BY_TIME_TABLE", "RSMS_PLUME_BY_MILE_TABLE")
 }
 

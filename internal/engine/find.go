@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"rsmsjob/internal/reason"
 )
@@ -55,6 +56,7 @@ func Find(dir, runner string, lookup func(name string) (string, bool)) (*Set, er
 			f.set.Env = append(f.set.Env, entry)
 		}
 	}
+	f.set.beside = sync.OnceValues(func() (*contents, error) { return contentsOf(dir) })
 	return &f.set, f.set.hash(dir, f.roles)
 }
 
@@ -201,7 +203,7 @@ func (f *finder) add(s manifestStep) error {
 	}
 	argv := append(append(slices.Clone(f.runner), path), s.args...)
 	step := Step{Name: s.name, Path: argv[0], Args: argv[1:], Executable: path, Outputs: s.outputs, ExitCodes: s.exitCodes,
-		Timeout: s.timeout, Success: s.success}
+		Timeout: s.timeout, Success: s.success, Reads: s.reads, Uncached: !s.cache}
 	for _, line := range s.stdin {
 		step.Stdin = append(append(step.Stdin, line...), '\n')
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type before struct {
 }
 
 // look notes what the folder is like.
-func look(root *os.Root, step Step, made []string) (*before, error) {
+func (s *Set) look(root *os.Root, step Step, made []string) (*before, error) {
 	b := &before{step: step, guarded: map[string]fs.FileInfo{}}
 	const probe = ".rsms-start"
 	if err := remove.AllAt(root, probe); err != nil {
@@ -38,7 +39,7 @@ func look(root *os.Root, step Step, made []string) (*before, error) {
 		return nil, err
 	}
 	b.began = info.ModTime()
-	for _, name := range readLater(step.Name) {
+	for _, name := range s.readLater(step.Name) {
 		if info, err := root.Stat(name); err == nil && info.Mode().IsRegular() && slices.Contains(made, name) {
 			b.guarded[name] = info
 		}
@@ -111,17 +112,14 @@ func absent(root *os.Root, name string) string {
 
 // unchanged checks that the step did not touch what is read behind it.
 func (b *before) unchanged(root *os.Root) error {
-	for _, name := range readLater(b.step.Name) {
+	for _, name := range slices.Sorted(maps.Keys(b.guarded)) {
 		was := b.guarded[name]
-		if was == nil {
-			continue
-		}
 		is, err := root.Stat(name)
 		did := ""
 		switch {
 		case err != nil:
 			did = "removed"
-		case !os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime()):
+		case !same(was, is):
 			did = "changed"
 		default:
 			continue

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"rsmsjob/internal/process"
 	"rsmsjob/internal/remove"
 )
 
@@ -78,6 +79,27 @@ func (r *Runner) keepLogs(dir string, begun int) {
 			}
 		}
 	}
+}
+
+// lastWords is how much of a log is looked at for its end, in bytes.
+const lastWords = 8 << 10
+
+// tell passes on what an engine said on standard error, its end.
+func (r *Runner) tell(root *os.Root, step Step) {
+	f, err := openFile(root, step.Name+stderrSuffix)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-lastWords), lastWords))
+	if err != nil {
+		return
+	}
+	r.Log.Warn("engine "+step.Name+" said: "+process.Tail(text), "engine", step.Name)
 }
 
 // shown reports whether a step printed the text that means success.

@@ -41,6 +41,8 @@ type manifestStep struct {
 	exitCodes  []int
 	timeout    time.Duration // 0 for none
 	success    string
+	reads      []string // nil where it is not said: anything
+	cache      bool
 
 	at int // offset of the executable, or of the step that leaves it out
 }
@@ -49,7 +51,7 @@ type manifestStep struct {
 func plainManifest() *manifest {
 	m := &manifest{name: "EXE_DIR", limitMB: defaultLimit}
 	for _, o := range outputs {
-		m.steps = append(m.steps, manifestStep{name: o.name, executable: strings.ToUpper(o.name), outputs: o.files, exitCodes: []int{0}})
+		m.steps = append(m.steps, manifestStep{name: o.name, executable: strings.ToUpper(o.name), outputs: o.files, exitCodes: []int{0}, cache: true})
 	}
 	return m
 }
@@ -76,6 +78,7 @@ func parseManifest(data []byte, file string) (*manifest, error) {
 		}
 		s := manifestStep{name: o.name, at: n.offset, executable: n.member("executable").text(strings.ToUpper(o.name)),
 			args: n.member("arguments").texts(), stdin: n.member("stdin").texts(), success: n.member("success_text").text(""),
+			reads: n.member("reads").texts(), cache: n.member("cache").truth(true),
 			outputs: o.files, exitCodes: []int{0}, timeout: time.Duration(n.member("timeout_seconds").whole(0)) * time.Second}
 		if e := n.member("executable"); e != nil {
 			s.at = e.offset
@@ -95,6 +98,7 @@ func parseManifest(data []byte, file string) (*manifest, error) {
 	}
 	if t.faults.Len() == 0 {
 		m.checkOutputs()
+		m.checkReads()
 	}
 	return m, nil
 }
@@ -131,6 +135,22 @@ func (m *manifest) checkOutputs() {
 				m.tree.add(steps.offset, "steps", &reason.Fault{Problem: fmt.Sprintf("no step has %s among its outputs, which the job reads; as a rule it is %s that makes it", name, o.name)})
 			}
 		}
+	}
+}
+
+// checkReads sees that a step that says what it reads names files that there are:
+// one that is misspelt would not count when the step is looked for in the cache.
+func (m *manifest) checkReads() {
+	there := inputs()
+	for _, s := range m.steps {
+		n := m.tree.root.member("steps").member(s.name).member("reads")
+		for i, name := range s.reads {
+			if !slices.Contains(there, name) {
+				m.tree.add(n.items[i].offset, "steps."+s.name+".reads", &reason.Fault{
+					Problem: "is neither an input of the run nor an output of an earlier step; inputs are " + strings.Join(inputs(), ", "), Text: name})
+			}
+		}
+		there = append(there, s.outputs...)
 	}
 }
 
@@ -188,6 +208,11 @@ func stepShape(name string, files []string) *shape {
 				about: "Time limit of the step, in seconds; RSMS_ENGINE_STEP_TIMEOUT_SEC counts where it is less."}},
 			{"success_text", false, &shape{kind: textKind, low: 1, high: 200, pattern: regexp.MustCompile(`^[^\x00\r\n]+$`), wants: "a text of 1 to 200 characters, without line breaks",
 				about: "Text that the step must print, on standard output or standard error, when it succeeds; for programs whose exit code says nothing."}},
+			{"reads", false, &shape{kind: listKind, low: 1, high: 50, unique: true, item: &shape{kind: textKind, low: 1, high: 100, pattern: regexp.MustCompile(`^[^/\\:*?"<>|\x00-\x1f]+$`), wants: "a bare file name"},
+				wants: "a list of 1 to 50 file names", about: "All files of the run folder that what the step computes depends on: inputs of the run and outputs of earlier steps. " +
+					"A step that was given the same before is taken from the cache; without this, every file of the folder counts."}},
+			{"cache", false, &shape{kind: boolKind, initial: true, wants: "true or false",
+				about: "Whether the step may be taken from the cache; false for a program that reads more than EXE_DIR and the run folder, such as a clock, a registry or a server."}},
 		}}
 }
 

@@ -48,6 +48,11 @@ func TestManifestFaults(t *testing.T) {
 		{"an output in other case", steps(`{"outputs": ["BLTM.FLW", "plume.TXT"]}`), nil},
 		{"an output as nobody reads it", steps("{\"outputs\":\n [\"Bltm.flw\"]}"), []string{"engine.json line 3 column 3 steps.daflow.outputs: must be spelt BLTM.FLW, as who reads it does"}},
 		{"nobody makes it", `{"steps": {"daflow": {}, "bltm": {"outputs": []}, "ctplt": {}, "cxplt": {}}}`, []string{"steps: no step has BLTM.OUT among its outputs, which the job reads; as a rule it is bltm that makes it"}},
+		{"reads what nobody makes", steps("{\"reads\": [\"FLOW.IN\",\n \"BLTM.FLW\"]}"), []string{"engine.json line 3 column 2 steps.daflow.reads: is neither an input of the run nor an output of an earlier step; inputs are FLOW.IN, BLTM.IN"}},
+		{"reads in other case", steps(`{"reads": ["flow.in"]}`), []string{"steps.daflow.reads: is neither an input"}},
+		{"reads what was made", `{"steps": {"daflow": {"outputs": ["BLTM.FLW", "GRID.TAB"]}, "bltm": {"reads": ["BLTM.IN", "BLTM.FLW", "GRID.TAB"]}, "ctplt": {}, "cxplt": {}}}`, nil},
+		{"reads nothing", steps(`{"reads": []}`), []string{"steps.daflow.reads: must be a list of 1 to 50 file names"}},
+		{"a number for a truth", steps(`{"cache": 0}`), []string{"steps.daflow.cache: must be true or false"}},
 		{"deep", `{"name": ` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, []string{"is nested deeper than 16 levels"}},
 		{"all at once", "{\n\"name\": 1,\n\"steps\": {\"daflow\": [],\n \"bltm\": {\"exit_codes\": []}, \"ctplt\": {\"success_text\": \"\"}}}", []string{
 			"line 2 column 9 name: must be 1 to 40 letters", "line 3 column 21 steps.daflow: must be an object that describes the step", "line 4 column 25 steps.bltm.exit_codes: must be a list of 1 to 50 whole numbers",

@@ -29,9 +29,14 @@ type Runner struct {
 	// Given names files of the run folder that are there by right besides the
 	// inputs: what steps left that are not in the set.
 	Given []string
+	// Cache keeps what steps left; nil is none. What is taken from it counts as what
+	// the engine would have left.
+	Cache Cache
 	Log   *slog.Logger
 	// Progress hears the engine's name and which part of it is done, 0..1.
 	Progress func(step string, part float64)
+
+	used []use // of the cache, by the last Run
 }
 
 // maxOutput is what an engine may write to each of its streams, in bytes.
@@ -41,6 +46,8 @@ const maxOutput = 64 << 20
 // at the first that fails. Errors carry a reason; what an engine said is in
 // the full story of the error only.
 func (r *Runner) Run(ctx context.Context, dir string) error {
+	c := r.resume(dir, slices.Concat(r.Env, r.Set.Env))
+	defer c.keeping.Wait()
 	env := slices.Clone(r.Env)
 	if r.Set.Foreign {
 		// Programs that know fixed names for their scratch files must not meet
@@ -59,7 +66,9 @@ func (r *Runner) Run(ctx context.Context, dir string) error {
 	for _, step := range r.Set.Steps {
 		r.Progress(step.Name, 0)
 		begun++
-		if err := r.step(ctx, step, dir, env, made); err != nil {
+		if err := c.step(ctx, step, env, made); err != nil {
+			c.keeping.Wait() // what is dropped must not come back
+			c.doubt(ctx, err)
 			return err
 		}
 		made = append(made, step.Outputs...)
@@ -67,25 +76,45 @@ func (r *Runner) Run(ctx context.Context, dir string) error {
 	return nil
 }
 
-// step runs one engine and looks at what it left. made are the files that are
-// there by right before it.
-func (r *Runner) step(ctx context.Context, step Step, dir string, env, made []string) error {
-	root, err := os.OpenRoot(dir)
+// step takes one step from the cache, or runs its engine. made are the files that
+// are there by right before it.
+func (c *resume) step(ctx context.Context, step Step, env, made []string) error {
+	root, err := os.OpenRoot(c.dir)
 	if err != nil {
 		return folderError(err)
 	}
 	defer root.Close()
-	before, err := r.prepare(root, step, made)
+	before, err := c.prepare(root, step, made)
 	if err != nil {
 		return folderError(err)
 	}
-	result, err := r.start(ctx, step, dir, env)
+	a, err := c.begin(ctx, root, step)
 	if err != nil {
 		return err
 	}
+	defer func() { a.done() }()
+	if taken, err := c.take(ctx, root, step, a, before); taken || err != nil {
+		return err
+	}
+	result, err := c.start(ctx, step, c.dir, env)
+	if err != nil {
+		return err
+	}
+	if err := c.accept(ctx, root, step, before, result.ExitCode); err != nil {
+		return err
+	}
+	c.tell(root, step)
+	c.Log.Info("engine done", "engine", step.Name, "seconds", result.Wall.Seconds(), "max_rss_bytes", result.MaxRSS)
+	c.keep(ctx, root, step, a)
+	return nil
+}
+
+// accept looks at what a step left, however it came there. exit is the code that
+// its engine ended with.
+func (c *resume) accept(ctx context.Context, root *os.Root, step Step, before *before, exit int) error {
 	if step.Success != "" && !shown(root, step) {
 		return reason.New(reason.EngineFailed, "engine %s ended with exit code %d but did not print the success_text of its set; see %s and %s",
-			step.Name, result.ExitCode, step.Name+stdoutSuffix, step.Name+stderrSuffix)
+			step.Name, exit, step.Name+stdoutSuffix, step.Name+stderrSuffix)
 	}
 	if err := before.left(root); err != nil {
 		return err
@@ -93,20 +122,16 @@ func (r *Runner) step(ctx context.Context, step Step, dir string, env, made []st
 	if err := before.unchanged(root); err != nil {
 		return err
 	}
-	if err := r.Set.untouched(step.Name); err != nil {
+	if err := c.Set.untouched(step.Name); err != nil {
 		return err
 	}
-	if r.Set.Foreign {
+	if c.Set.Foreign {
 		for _, name := range step.Outputs {
-			if err := r.Check(ctx, dir, name); err != nil {
+			if err := c.Check(ctx, c.dir, name); err != nil {
 				return err
 			}
 		}
 	}
-	if info, err := root.Stat(step.Name + stderrSuffix); err == nil && info.Size() > 0 {
-		r.Log.Warn("engine "+step.Name+" said: "+result.Tail, "engine", step.Name)
-	}
-	r.Log.Info("engine done", "engine", step.Name, "seconds", result.Wall.Seconds(), "max_rss_bytes", result.MaxRSS)
 	return nil
 }
 
@@ -151,7 +176,7 @@ func (r *Runner) prepare(root *os.Root, step Step, made []string) (*before, erro
 			return nil, err
 		}
 	}
-	return look(root, step, made)
+	return r.Set.look(root, step, made)
 }
 
 func folderError(err error) error {

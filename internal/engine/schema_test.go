@@ -92,6 +92,8 @@ func plainNumber(v any) any {
 
 func isType(name string, v any) bool {
 	switch v := v.(type) {
+	case bool:
+		return name == "boolean"
 	case map[string]any:
 		return name == "object"
 	case []any:
@@ -150,7 +152,7 @@ const full = `{
   "output_limit_mb": 100,
   "steps": {
     "daflow": {"executable": "DAFLOW", "arguments": ["-v"], "stdin": ["FLOW.IN", "BLTM.FLW"], "outputs": ["BLTM.FLW"],
-               "exit_codes": [0, 2], "timeout_seconds": 600, "success_text": "NORMAL END"},
+               "exit_codes": [0, 2], "timeout_seconds": 600, "success_text": "NORMAL END", "reads": ["FLOW.IN"], "cache": false},
     "bltm": {}, "ctplt": {}, "cxplt": {}
   }
 }`
@@ -187,7 +189,7 @@ func variants(was any) []any {
 		}
 		return l
 	}
-	list := []any{nil, true, map[string]any{}, map[string]any{"x": 1}, []any{}, many(21, "x"), many(51, "x"), many(101, "x"), many(1001, "x"),
+	list := []any{nil, true, false, "true", map[string]any{}, map[string]any{"x": 1}, []any{}, many(21, "x"), many(51, "x"), many(101, "x"), many(1001, "x"),
 		distinct(20), distinct(21), distinct(50), distinct(51), distinct(100), distinct(101), distinct(1000), distinct(1001), []any{"a", "a"}, []any{"a", "A"},
 		[]any{0}, []any{0, 0}, []any{0, json.Number("0.0")}, []any{-1}, []any{1.5}, []any{"0"}, []any{nil}, []any{[]any{}}, []any{json.Number("2147483647")}, []any{json.Number("2147483648")}}
 	for _, n := range []string{"0", "1", "-1", "1.0", "1e2", "1.5", "86400", "86401", "1048576", "1048577", "1e300", "1e-300", "12345678901234567890"} {
@@ -220,7 +222,7 @@ func words() []string {
 func TestSchemaAgreesWithReader(t *testing.T) {
 	schema := decoded(t, Schema())
 	paths := []string{"$schema", "name", "version", "runner", "environment", "output_limit_mb", "steps", "extra", "steps.daflow", "steps.bltm", "steps.extra", "steps.DAFLOW"}
-	for _, f := range []string{"executable", "arguments", "stdin", "outputs", "exit_codes", "timeout_seconds", "success_text", "extra", "Stdin"} {
+	for _, f := range []string{"executable", "arguments", "stdin", "outputs", "exit_codes", "timeout_seconds", "success_text", "reads", "cache", "extra", "Stdin"} {
 		paths = append(paths, "steps.daflow."+f)
 	}
 	shape, c := manifestShape(), &checker{map[string]*regexp.Regexp{}}
@@ -283,7 +285,7 @@ func TestSchemaDefaults(t *testing.T) {
 	for i, s := range bare.steps {
 		p := steps[s.name].(map[string]any)["properties"].(map[string]any)
 		for field, takes := range map[string]any{"executable": s.executable, "arguments": append([]string{}, s.args...), "stdin": append([]string{}, s.stdin...),
-			"outputs": s.outputs, "exit_codes": s.exitCodes, "timeout_seconds": nil, "success_text": nil} {
+			"outputs": s.outputs, "exit_codes": s.exitCodes, "timeout_seconds": nil, "success_text": nil, "reads": nil, "cache": s.cache} {
 			got, _ := json.Marshal(initial(p[field]))
 			want, _ := json.Marshal(takes)
 			if !bytes.Equal(got, want) {
@@ -305,7 +307,8 @@ func TestSchemaDefaults(t *testing.T) {
 	d := m.steps[0]
 	if m.name != "usgs" || m.version != "1.2" || m.limitMB != 100 || !slices.Equal(m.runner, []string{"wine", "-q"}) || len(m.environment) != 2 ||
 		d.executable != "DAFLOW" || !slices.Equal(d.args, []string{"-v"}) || !slices.Equal(d.stdin, []string{"FLOW.IN", "BLTM.FLW"}) ||
-		!slices.Equal(d.exitCodes, []int{0, 2}) || d.timeout.Seconds() != 600 || d.success != "NORMAL END" {
+		!slices.Equal(d.exitCodes, []int{0, 2}) || d.timeout.Seconds() != 600 || d.success != "NORMAL END" ||
+		!slices.Equal(d.reads, []string{"FLOW.IN"}) || d.cache {
 		t.Errorf("read %+v", m)
 	}
 }

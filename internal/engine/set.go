@@ -39,6 +39,9 @@ type Set struct {
 	MaxBytes int64
 	// hashed are the files of Files when they were, by path.
 	hashed map[string]fs.FileInfo
+	// beside is all that is in EXE_DIR, hashed when it is first asked for; nil for
+	// our own engines.
+	beside func() (*contents, error)
 }
 
 // Version names the set and its executables, short enough for a table column.
@@ -76,6 +79,11 @@ type Step struct {
 	Timeout time.Duration
 	// Success is a text that it must print when it succeeds; "" for none.
 	Success string
+	// Reads are the files of the run folder that what it computes depends on; nil
+	// where that may be any of them.
+	Reads []string
+	// Uncached is set where the step must not be taken from a cache.
+	Uncached bool
 }
 
 // The engines in the order in which the data passes, with what each must leave.
@@ -113,10 +121,13 @@ func final() []string { return []string{ledgerFile, timesFile, profilesFile} }
 
 // readLater are the files that are read behind a step, by a later one or by the
 // job.
-func readLater(step string) []string {
+func (s *Set) readLater(step string) []string {
 	later := final()
 	for i := len(outputs) - 1; i >= 0 && outputs[i].name != step; i-- {
 		later = append(later, outputs[i].reads...)
+	}
+	for i := len(s.Steps) - 1; i >= 0 && s.Steps[i].Name != step; i-- {
+		later = append(later, s.Steps[i].Reads...)
 	}
 	slices.Sort(later)
 	return slices.Compact(later)
@@ -129,14 +140,14 @@ func Bundled(self, runner string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, _, err := hashFile(self)
+	sum, info, err := hashFile(self)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Name: "bundled", Hash: sum, Files: map[string]string{filepath.Base(self): sum}}
+	s := &Set{Name: "bundled", Hash: sum, Files: map[string]string{filepath.Base(self): sum}, hashed: map[string]fs.FileInfo{self: info}}
 	for _, o := range outputs {
 		argv := append(slices.Clone(prefix), self, "engine", o.name)
-		s.Steps = append(s.Steps, Step{Name: o.name, Path: argv[0], Args: argv[1:], Executable: self, Outputs: o.files})
+		s.Steps = append(s.Steps, Step{Name: o.name, Path: argv[0], Args: argv[1:], Executable: self, Outputs: o.files, Reads: o.reads})
 	}
 	return s, nil
 }
@@ -183,16 +194,26 @@ func (s *Set) hash(dir string, roles [][2]string) error {
 // run says of its engines must be true, and an engine that writes to their folder
 // spoils other runs as well.
 func (s *Set) untouched(step string) error {
-	for _, path := range slices.Sorted(maps.Keys(s.hashed)) {
-		was := s.hashed[path]
-		is, err := os.Stat(path)
-		if err == nil && os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime()) {
-			continue
-		}
+	if path := s.changed(); s.Foreign && path != "" {
 		return reason.New(reason.EngineFailed, "%s in EXE_DIR is not what it was when the run began: engine %s changed it, or somebody else did; "+
 			"an engine may write in its run folder only, and new engines go into a new folder", shownName(filepath.Base(path)), step)
 	}
 	return nil
+}
+
+// changed is a file of the set that is not what was hashed, "" for none.
+func (s *Set) changed() string {
+	for _, path := range slices.Sorted(maps.Keys(s.hashed)) {
+		if is, err := os.Stat(path); err != nil || !same(s.hashed[path], is) {
+			return path
+		}
+	}
+	return ""
+}
+
+// same reports whether a file is what it was, as far as a look at it tells.
+func same(was, is fs.FileInfo) bool {
+	return os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 }
 
 // hashFile is the SHA-256 of a file, in hexadecimal, and the file that has it.

@@ -39,7 +39,8 @@ const (
 	listKind   kind = "array"
 	textKind   kind = "string"
 	wholeKind  kind = "integer"
-	otherKind  kind = "" // true, false, null, and a number that is not whole
+	boolKind   kind = "boolean"
+	otherKind  kind = "" // null, and a number that is not whole
 )
 
 // maxDepth bounds how deep values may be nested; engine.json needs four.
@@ -108,6 +109,8 @@ func (t *tree) read(dec *json.Decoder, path string, depth int) (*node, error) {
 		}
 	case string:
 		n.kind, n.value = textKind, token
+	case bool:
+		n.kind, n.value = boolKind, token
 	case json.Number:
 		n.value = token
 		if _, ok := wholeNumber(token); ok {
@@ -251,6 +254,16 @@ func (n *node) whole(initial int) int {
 			if i, ok := wholeNumber(number); ok {
 				return i
 			}
+		}
+	}
+	return initial
+}
+
+// truth is the true or false that a value is, initial for none.
+func (n *node) truth(initial bool) bool {
+	if n != nil {
+		if b, ok := n.value.(bool); ok {
+			return b
 		}
 	}
 	return initial

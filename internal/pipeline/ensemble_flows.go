@@ -53,7 +53,9 @@ func (m *members) computeFlows(ctx context.Context, d ensemble.Draw) (*sharedFlo
 	if err != nil {
 		return nil, err
 	}
-	if err := m.runner(plan, m.flows).Run(ctx, f.dir); err != nil {
+	runner := m.runner(plan, m.flows)
+	runner.Cache = m.steps // the next ensemble on these flows need not compute them
+	if err := runner.Run(ctx, f.dir); err != nil {
 		return nil, noRoom(f.dir, err)
 	}
 	// A foreign engine may leave more than the flows, which another one reads.

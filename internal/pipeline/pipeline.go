@@ -49,8 +49,11 @@ type Job struct {
 	Place Place
 
 	// Engines finds the set of engines.
-	Engines     func() (*engine.Set, error)
-	EngineEnv   []string
+	Engines   func() (*engine.Set, error)
+	EngineEnv []string
+	// StepCache returns the cache of a run that uses what was kept since a time, the
+	// zero time for any; nil has none.
+	StepCache   func(since time.Time) engine.Cache
 	Supervisor  []string // see process.Command
 	StepTimeout time.Duration
 	// Grace is the time that an engine has that is asked to stop, and then the

@@ -22,6 +22,7 @@ type run struct {
 	in    *inputs
 	hold  *runs.Hold
 	began time.Time
+	steps engine.Cache // nil for none
 	watch stopwatch
 }
 
@@ -33,6 +34,7 @@ func (r *run) owned(ctx context.Context, force bool) (*Answer, error) {
 			panic(p)
 		}
 	}()
+	r.steps = r.stepCache(force)
 	if !force { // an earlier run may have been killed behind its result.json
 		if whole, err := r.whole(r.hold.Context, r.ids, r.in.key); err != nil {
 			return nil, r.finish(ctx, nil, err, nil)
@@ -73,11 +75,13 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 	} else if err != nil {
 		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
-	if err := r.compute(ctx, plan, dir); err != nil {
-		return err
+	runner := r.runner(plan)
+	if err := runner.Run(ctx, dir); err != nil {
+		return noRoom(dir, err)
 	}
 	found, err := check(ctx, plan, dir, func(part float64) { r.step("check", part) })
 	if err != nil {
+		forget(ctx, runner, err)
 		return noRoom(dir, err)
 	}
 	for _, w := range found.warnings {
@@ -100,14 +104,38 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 	result.Blobs = append(result.Blobs, logs...)
 	r.step("publish", 0)
 	answer.Marker, err = publish.Publish(ctx, r.Results, r.hold.Err, time.Now, result)
+	forget(ctx, runner, err)
 	return err
 }
 
-// compute runs the engines.
-func (r *run) compute(ctx context.Context, plan *engine.Plan, dir string) error {
-	runner := engine.Runner{Set: r.set, Check: plan.Check, StepTimeout: r.StepTimeout, Grace: r.Grace, Supervisor: r.Supervisor,
-		Env: r.EngineEnv, Log: r.Log, Progress: r.step}
-	return noRoom(dir, runner.Run(ctx, dir))
+// forget drops what the engines left from the cache where that is why there is no
+// result: the next attempt makes it anew.
+func forget(ctx context.Context, runner *engine.Runner, err error) {
+	switch reason.Of(err) {
+	case reason.EngineOutputMissing, reason.EngineOutputInvalid, reason.Internal:
+		runner.Forget(ctx)
+	}
+}
+
+// runner is what runs the engines.
+func (r *run) runner(plan *engine.Plan) *engine.Runner {
+	return &engine.Runner{Set: r.set, Check: plan.Check, StepTimeout: r.StepTimeout, Grace: r.Grace, Supervisor: r.Supervisor,
+		Env: r.EngineEnv, Cache: r.steps, Log: r.Log, Progress: r.step}
+}
+
+// stepCache is the cache of the run, nil for none. One that is to do all anew uses
+// what was kept since it was asked for: by an attempt that was killed.
+func (r *run) stepCache(force bool) engine.Cache {
+	if r.StepCache == nil {
+		return nil
+	}
+	var since time.Time
+	if force {
+		if since = r.Since; since.IsZero() {
+			since = r.began
+		}
+	}
+	return r.StepCache(since)
 }
 
 // leastRoom is the free space below which a disk is full, bytes.

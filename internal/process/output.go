@@ -50,10 +50,10 @@ func (o *output) over() bool { return o.stdout.over || o.stderr.over }
 
 // tail is the end of standard error, or of standard output where that is blank.
 func (o *output) tail() string {
-	if s := printable(o.stderr.last); s != "" {
+	if s := Tail(o.stderr.last); s != "" {
 		return s
 	}
-	return printable(o.stdout.last)
+	return Tail(o.stdout.last)
 }
 
 // sink takes one stream. It never refuses a write, so that a child that is
@@ -141,10 +141,10 @@ func (s *sink) split(p []byte) {
 	}
 }
 
-// printable returns the end of b, maxTail bytes at most, as text that can be
+// Tail returns the end of b, maxTail bytes at most, as text that can be
 // shown anywhere: valid UTF-8, line feeds and tabs as they are, any other
 // character without a picture escaped as in Go. Blanks around it are dropped.
-func printable(b []byte) string {
+func Tail(b []byte) string {
 	var sb strings.Builder
 	text := strings.ReplaceAll(string(b), "\r\n", "\n")
 	for _, r := range strings.TrimSpace(text) {

@@ -13,7 +13,7 @@ func FuzzPrintable(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := printable(b)
+		s := Tail(b)
 		if len(s) > maxTail || !utf8.ValidString(s) {
 			t.Fatalf("%d bytes, valid %t", len(s), utf8.ValidString(s))
 		}

@@ -17,7 +17,7 @@ import (
 
 // Layout names the containers and tables of an account, contract section 4.
 type Layout struct {
-	Basins, Results                           string // blob containers
+	Basins, Results, Cache                    string // blob containers
 	Scenarios, Runs, PlumeByTime, PlumeByMile string // tables
 	PublishConcurrency                        int    // parallel table transactions
 }
@@ -31,7 +31,7 @@ type Azure struct {
 	transport *http.Transport
 	traffic
 
-	basins, results                 *container.Client
+	basins, results, cache          *container.Client
 	scenarios, runs, byTime, byMile *aztables.Client
 	queues                          *azqueue.ServiceClient
 	tables                          *aztables.ServiceClient
@@ -106,6 +106,7 @@ func (a *Azure) open(blobs *azblob.Client, err error) (*Azure, error) {
 	}
 	a.basins = blobs.ServiceClient().NewContainerClient(a.layout.Basins)
 	a.results = blobs.ServiceClient().NewContainerClient(a.layout.Results)
+	a.cache = blobs.ServiceClient().NewContainerClient(a.layout.Cache)
 	a.scenarios = a.tables.NewClient(a.layout.Scenarios)
 	a.runs = a.tables.NewClient(a.layout.Runs)
 	a.byTime = a.tables.NewClient(a.layout.PlumeByTime)

@@ -23,10 +23,11 @@ import (
 // or a digit, so that no scenario has it.
 const checkKey = "_check"
 
-// Create makes the containers and the tables where they are not there. Who may
-// not make one need not, where it can be read.
+// Create makes the containers and the tables where they are not there, that of the
+// step cache where one is named. Who may not make one need not, where it can be
+// read.
 func (a *Azure) Create(ctx context.Context) error {
-	return a.everywhere(ctx, "create",
+	err := a.everywhere(ctx, "create",
 		func(c *container.Client) error {
 			_, err := c.Create(brief(ctx), nil)
 			if bloberror.HasCode(err, bloberror.ContainerAlreadyExists) || isForbidden(err) && firstBlob(brief(ctx), c) == nil {
@@ -41,6 +42,10 @@ func (a *Azure) Create(ctx context.Context) error {
 			}
 			return err
 		})
+	if err != nil || a.layout.Cache == "" {
+		return err
+	}
+	return a.StepCache().create(ctx)
 }
 
 func isForbidden(err error) bool {

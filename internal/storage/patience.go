@@ -31,6 +31,12 @@ func briefFor(ctx context.Context, size int) context.Context {
 		RetryDelay: 300 * time.Millisecond, MaxRetryDelay: 30 * time.Second})
 }
 
+// hasty is for the step cache, which is not worth a wait: a run is as good without.
+func hasty(ctx context.Context) context.Context {
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 2, TryTimeout: 10 * time.Second,
+		RetryDelay: 200 * time.Millisecond, MaxRetryDelay: time.Second})
+}
+
 // patient is for the inputs and the results of a run, which cost minutes or
 // hours to make again: several minutes, and each try as long as 256 MiB take
 // on a slow line.

@@ -114,7 +114,7 @@ type Names struct {
 // NewNames returns names that no other test has.
 func NewNames() Names {
 	id := strings.ToLower(rand.Text()[:12])
-	return Names{Layout: storage.Layout{Basins: "b" + id, Results: "r" + id, Scenarios: "S" + id, Runs: "R" + id,
+	return Names{Layout: storage.Layout{Basins: "b" + id, Results: "r" + id, Cache: "c" + id, Scenarios: "S" + id, Runs: "R" + id,
 		PlumeByTime: "T" + id, PlumeByMile: "M" + id, PublishConcurrency: 16},
 		Queue: "q" + id, Poison: "q" + id + "-poison", Done: "d" + id}
 }
@@ -124,6 +124,7 @@ func (n Names) Environment(connection string) []string {
 	return []string{"AZURE_STORAGE_CONNECTION_STRING=" + connection,
 		"RSMS_WORKER_QUEUE_NAME=" + n.Queue, "RSMS_DONE_QUEUE_NAME=" + n.Done,
 		"RSMS_RIVERBASIN_BLOB_CONTAINER=" + n.Layout.Basins, "RSMS_RESULTS_BLOB_CONTAINER=" + n.Layout.Results,
+		"RSMS_CACHE_BLOB_CONTAINER=" + n.Layout.Cache,
 		"RSMS_SCENARIOS_TABLE=" + n.Layout.Scenarios, "RSMS_RUNS_TABLE=" + n.Layout.Runs,
 		"RSMS_PLUME_BY_TIME_TABLE=" + n.Layout.PlumeByTime, "RSMS_PLUME_BY_MILE_TABLE=" + n.Layout.PlumeByMile}
 }
