@@ -93,6 +93,16 @@ param basinContainer string = 'riverbasin'
 @maxLength(63)
 param resultsContainer string = 'rsms-results'
 
+@description('Container of the step cache.')
+@minLength(3)
+@maxLength(63)
+param cacheContainer string = 'rsms-cache'
+
+@description('Days that an entry of the step cache is used; in a new account it is removed then.')
+@minValue(1)
+@maxValue(3650)
+param cacheDays int = 14
+
 @description('Table of the scenarios.')
 @minLength(3)
 @maxLength(63)
@@ -297,6 +307,8 @@ module storage 'modules/storage-account.bicep' = if (newStorage) {
     tags: tags
     sku: storageSku
     resultsContainer: resultsContainer
+    cacheContainer: cacheContainer
+    cacheDays: cacheDays
     runLogDays: runLogDays
     workspaceId: workspaceId
   }
@@ -317,6 +329,7 @@ module contents 'modules/storage-contents.bicep' = {
     containerNames: [
       basinContainer
       resultsContainer
+      cacheContainer
     ]
   }
 }
@@ -371,6 +384,7 @@ module storeRoles 'modules/store-roles.bicep' = {
     tableNames: tableNames
     basinContainer: basinContainer
     resultsContainer: resultsContainer
+    cacheContainer: cacheContainer
     doneQueueName: doneQueueName
     principalId: runIdentity.properties.principalId
   }
@@ -397,6 +411,7 @@ module groupStoreRoles 'modules/store-roles.bicep' = if (withWindows) {
     tableNames: tableNames
     basinContainer: basinContainer
     resultsContainer: resultsContainer
+    cacheContainer: cacheContainer
     doneQueueName: doneQueueName
     principalId: groupIdentity!.outputs.principalId
   }
@@ -454,6 +469,8 @@ var settings = {
   AZURE_STORAGE_ACCOUNT_NAME: storageName
   AZURE_CLIENT_ID: runIdentity.properties.clientId
   LOG_FORMAT: 'json'
+  RSMS_CACHE_BLOB_CONTAINER: cacheContainer
+  RSMS_CACHE_MAX_DAYS: string(cacheDays)
   RSMS_DONE_QUEUE_NAME: doneQueueName
   RSMS_JOB_TIMEOUT_SEC: string(jobTimeoutSeconds)
   RSMS_PLUME_BY_MILE_TABLE: plumeByMileTable

@@ -38,6 +38,7 @@ if command -v gfortran >/dev/null; then
 else
 	echo 'gfortran is not installed: no peer for daflow'
 fi
+export RSMS_STEP_CACHE=false # what is timed is a run, not a copy of one
 timed 'whole job, antietam 1970-03-24' "$job" demo "$dir/demo"
 
 # ensemble STORE BASIN SCENARIO: 16 runs beside 16/cores times BLTM and CTPLT of the

@@ -23,6 +23,14 @@ param sku string
 @description('Container of the results.')
 param resultsContainer string
 
+@description('Container of the step cache.')
+param cacheContainer string
+
+@description('Days that an entry of the step cache is kept.')
+@minValue(1)
+@maxValue(3650)
+param cacheDays int
+
 @description('Days that run logs are kept, counted from their last change.')
 @minValue(1)
 @maxValue(3650)
@@ -97,6 +105,28 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01
               baseBlob: {
                 delete: {
                   daysAfterModificationGreaterThan: runLogDays
+                }
+              }
+            }
+          }
+        }
+        {
+          name: 'step-cache'
+          enabled: true
+          type: 'Lifecycle'
+          definition: {
+            filters: {
+              blobTypes: [
+                'blockBlob'
+              ]
+              prefixMatch: [
+                '${cacheContainer}/'
+              ]
+            }
+            actions: {
+              baseBlob: {
+                delete: {
+                  daysAfterModificationGreaterThan: cacheDays
                 }
               }
             }

@@ -1,4 +1,4 @@
-metadata description = 'What one identity may do with the data: read basins, write results, rows and notices.'
+metadata description = 'What one identity may do with the data: read basins, write results, rows, notices and the step cache.'
 
 @description('Name of the account.')
 param accountName string
@@ -11,6 +11,9 @@ param basinContainer string
 
 @description('Container of the results.')
 param resultsContainer string
+
+@description('Container of the step cache.')
+param cacheContainer string
 
 @description('Queue of the notices; empty = none.')
 param doneQueueName string
@@ -41,6 +44,11 @@ resource basins 'Microsoft.Storage/storageAccounts/blobServices/containers@2024-
 resource results 'Microsoft.Storage/storageAccounts/blobServices/containers@2024-01-01' existing = {
   parent: blobService
   name: resultsContainer
+}
+
+resource cache 'Microsoft.Storage/storageAccounts/blobServices/containers@2024-01-01' existing = {
+  parent: blobService
+  name: cacheContainer
 }
 
 resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2024-01-01' existing = {
@@ -78,6 +86,16 @@ resource onBasins 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
 resource onResults 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(results.id, principalId, blobDataContributor)
   scope: results
+  properties: {
+    principalId: principalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', blobDataContributor)
+  }
+}
+
+resource onCache 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(cache.id, principalId, blobDataContributor)
+  scope: cache
   properties: {
     principalId: principalId
     principalType: 'ServicePrincipal'

@@ -166,7 +166,8 @@ func newWorldIn(tb testing.TB, connection string, settings ...string) *world {
 	w.queue, w.poison, w.done = w.store.Queue(names.Queue), w.store.Queue(names.Poison), w.store.Queue(names.Done)
 	w.settings = append(names.Environment(connection), "PATH="+os.Getenv("PATH"), "RSMS_WORK_DIR="+w.work,
 		"RSMS_WORKER_VISIBILITY_TIMEOUT_SEC="+strconv.Itoa(int(lease.Seconds())), "RSMS_RETRY_DELAY_SEC=0",
-		"RSMS_JOB_TIMEOUT_SEC=60", "RSMS_SHUTDOWN_GRACE_SEC=10", "RSMS_START_DEADLINE_SEC=10")
+		"RSMS_JOB_TIMEOUT_SEC=60", "RSMS_SHUTDOWN_GRACE_SEC=10", "RSMS_START_DEADLINE_SEC=10",
+		"RSMS_STEP_CACHE=false") // engines are to run as often as a test says; see cache_test.go
 	w.settings = append(w.settings, settings...)
 	ctx := tb.Context()
 	check(tb, w.store.Create(ctx))

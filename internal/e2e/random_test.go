@@ -42,7 +42,7 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Parallel()
 			t.Logf("seed %d, %d", seed, group)
 			chance := rand.New(rand.NewPCG(seed, uint64(group)))
-			w := newWorldIn(t, connection, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1000", "RSMS_RETRY_DELAY_SEC=1")
+			w := newWorldIn(t, connection, "RSMS_WORKER_MAX_DEQUEUE_COUNT=1000", "RSMS_RETRY_DELAY_SEC=1", fmt.Sprintf("RSMS_STEP_CACHE=%t", group%2 == 0))
 			names := w.orders("k", 0, groupJobs)
 			kills, twice := 0, 0
 			for kills < groupKills {

@@ -230,7 +230,9 @@ func filesOf(root *os.Root) (map[string]fs.FileInfo, error) {
 	}
 	files := make(map[string]fs.FileInfo, len(entries))
 	for _, e := range entries {
-		info, err := e.Info()
+		// Not what stands in the folder: Windows fills in the rest of that when it is
+		// asked for.
+		info, err := root.Lstat(e.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

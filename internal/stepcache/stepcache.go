@@ -209,8 +209,8 @@ func (c *Cache) trouble(ctx context.Context, err error) {
 
 // detail is what an error says to people.
 func detail(err error) string {
-	if d := reason.Detail(err); d != "" {
-		return d
+	if _, ok := errors.AsType[*reason.Error](err); ok {
+		return reason.Detail(err)
 	}
 	return err.Error()
 }
