@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/plume"
@@ -21,12 +22,13 @@ type document struct {
 	Result   *publish.Marker     `json:"result"`
 	Intakes  []plume.Intake      `json:"intakes,omitempty"`
 	Balance  *plume.FinalBalance `json:"mass_balance,omitempty"`
+	Ensemble *ensemble.Document  `json:"ensemble,omitempty"`
 	Warnings []string            `json:"warnings,omitempty"`
 	WorkDir  string              `json:"work_dir,omitempty"`
 }
 
 func answerDocument(a *pipeline.Answer) document {
-	d := document{Current: a.Current, Result: a.Marker, Intakes: a.Intakes, Warnings: a.Warnings, WorkDir: a.WorkDir}
+	d := document{Current: a.Current, Result: a.Marker, Intakes: a.Intakes, Ensemble: a.Ensemble, Warnings: a.Warnings, WorkDir: a.WorkDir}
 	if !a.Current && a.Marker != nil {
 		d.Balance = &a.Balance
 	}
@@ -61,11 +63,38 @@ func (a *app) printAnswer(m *message.Message, answer *pipeline.Answer) error {
 			return err
 		}
 	}
+	if err := a.printEnsemble(answer.Ensemble); err != nil {
+		return err
+	}
 	b := answer.Balance
 	_, err := fmt.Fprintf(a.stdout, "\nmass kg: released %s, in the river %s, left it %s, decayed %s, withdrawn %s (error %.1e of the release)\n"+
 		"rows: %d by time, %d by mile\nresult: %s in the store\n", number(b.InjectedKg), number(b.InRiverKg), number(b.OutflowKg),
 		number(b.DecayedKg), number(b.WithdrawnKg), b.RelativeError, answer.Marker.Rows.ByTime, answer.Marker.Rows.ByMile, where)
 	return err
+}
+
+// printEnsemble prints the bands of an ensemble, nothing without one.
+func (a *app) printEnsemble(e *ensemble.Document) error {
+	if e == nil {
+		return nil
+	}
+	if e.Problem != "" {
+		_, err := fmt.Fprintf(a.stdout, "\nensemble: %s\n", e.Problem)
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\nensemble of %d runs: between which values 90 %% are of those that reach an intake\n\n", e.Completed)
+	t := newTable(a.stdout)
+	t.row("intake", "reached by", "leading edge from", "to", "peak from", "to", "mg/L from", "to")
+	for _, b := range e.Intakes {
+		cells := []string{b.Name, fmt.Sprint(b.Reached)}
+		if b.LeadingEdge == nil || b.PeakTime == nil || b.PeakMgL == nil {
+			t.row(append(cells, "-", "-", "-", "-", "-", "-")...)
+			continue
+		}
+		t.row(append(cells, clock(&b.LeadingEdge.P05), clock(&b.LeadingEdge.P95), clock(&b.PeakTime.P05), clock(&b.PeakTime.P95),
+			number(b.PeakMgL.P05), number(b.PeakMgL.P95))...)
+	}
+	return t.flush()
 }
 
 // clock is a time in UTC, "-" where there is none.

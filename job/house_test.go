@@ -44,6 +44,7 @@ var house = []string{
 	"internal/bltm",
 	"internal/daflow",
 	"internal/fortran",
+	"internal/ensemble",
 	"internal/plume",
 	"internal/plausible",
 	"internal/river",
@@ -52,7 +53,7 @@ var house = []string{
 }
 
 // pure rooms see no file, no clock, no environment and no network.
-var pure = []string{"internal/scalesim", "internal/bltm", "internal/daflow", "internal/fortran", "internal/plume", "internal/plausible", "internal/report", "internal/drawing", "internal/river", "internal/message", "internal/reason"}
+var pure = []string{"internal/scalesim", "internal/bltm", "internal/daflow", "internal/fortran", "internal/ensemble", "internal/plume", "internal/plausible", "internal/report", "internal/drawing", "internal/river", "internal/message", "internal/reason"}
 
 // outside are what pure rooms must not import.
 var outside = []string{"os", "os/exec", "net", "net/http", "path/filepath", "syscall", "os/signal", "log", "log/slog"}

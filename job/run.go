@@ -14,6 +14,7 @@ import (
 
 	"rsmsjob/internal/config"
 	"rsmsjob/internal/engine"
+	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/pipeline"
 	"rsmsjob/internal/process"
@@ -210,13 +211,19 @@ func (a *app) jobs(s store, run string) (func(log *slog.Logger) *pipeline.Job, e
 			EngineEnv: process.MinimalEnv(config.Environment, a.foreignEnv()...), Supervisor: []string{self, superviseName},
 			StepTimeout: a.config.StepTimeout(), Grace: a.config.Grace() / 2,
 			WorkDir: a.config.WorkDir, KeepWorkDir: a.config.KeepWorkDir, Lease: a.config.Lease(), Owner: run,
-			Tolerance: a.config.Tolerance, Commit: commit, Notify: notify,
+			Tolerance: a.config.Tolerance, Commit: commit, Ensemble: a.ensemble(), Notify: notify,
 			Log: log, RunLog: a.runLog.text, Progress: a.progress.show}
 		if azure, ok := s.(*storage.Azure); ok {
 			job.Traffic = azure.Traffic
 		}
 		return job
 	}, nil
+}
+
+// ensemble is the ensemble that the settings ask for.
+func (a *app) ensemble() ensemble.Options {
+	c := a.config
+	return ensemble.Options{Runs: c.Ensemble, Seed: int64(c.EnsembleSeed), Dispersion: c.VaryDispersion, Flow: c.VaryFlow, Release: c.VaryRelease}
 }
 
 // foreignEnv names what engines that are not our own may need of the environment:

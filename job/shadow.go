@@ -201,6 +201,7 @@ func (a *app) runBesides(ctx context.Context, production pipeline.Inputs, folder
 		other.ExeDir = ""
 	}
 	other.Delivery, other.DoneQueueName = "", "" // nobody waits for this job
+	other.Ensemble = 0                           // engines are compared, not bands
 	a.config = &other
 	s.answer, err = a.handle(ctx, &besideStore{folder, production}, m)
 	return err

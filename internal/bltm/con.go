@@ -20,8 +20,12 @@ type conReader struct {
 	steps              int
 	step, branch, grid int // branch and grid from 1; 0 before the first record
 	place              int // grids before this one in the step
-	c                  []float64
-	err                error
+	// wanted says which places are read, nil for all. The records of the others
+	// are counted only: one that is too much or too few puts those behind it out of
+	// order.
+	wanted []bool
+	c      []float64
+	err    error
 }
 
 func newConReader(r io.Reader, h *Header) *conReader {
@@ -63,7 +67,9 @@ func (r *conReader) next() bool {
 		r.err = r.cut()
 		return false
 	}
-	r.err = r.read()
+	if r.wanted == nil || r.wanted[r.place] {
+		r.err = r.read()
+	}
 	return r.err == nil
 }
 

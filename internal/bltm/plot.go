@@ -99,13 +99,14 @@ func (r *records) next() bool {
 func writePlaces(w *bufio.Writer, h *Header, part []location, con func() (io.ReadCloser, error)) error {
 	_, grids := h.grids()
 	row := make([]int, grids) // 1 + index in part
+	wanted := make([]bool, grids)
 	for i, at := range part {
-		row[at.place] = i + 1
+		row[at.place], wanted[at.place] = i+1, true
 	}
 	nc := len(h.Constituents)
 	size := (h.Steps + 1) * nc
 	values := make([]float64, len(part)*size)
-	err := eachRecord(h, con, func(r *conReader) {
+	err := eachRecord(h, con, wanted, func(r *conReader) {
 		if i := row[r.place]; i > 0 {
 			copy(values[(i-1)*size+r.step*nc:], r.c)
 		}
@@ -134,13 +135,16 @@ func writePlaces(w *bufio.Writer, h *Header, part []location, con func() (io.Rea
 	return nil
 }
 
-func eachRecord(h *Header, con func() (io.ReadCloser, error), visit func(*conReader)) (err error) {
+// eachRecord visits the records of BLTM.CON, and reads those of the places that
+// are wanted.
+func eachRecord(h *Header, con func() (io.ReadCloser, error), wanted []bool, visit func(*conReader)) (err error) {
 	file, err := con()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	r := newConReader(file, h)
+	r.wanted = wanted
 	for r.next() {
 		visit(r)
 	}

@@ -51,6 +51,11 @@ type Config struct {
 	KeepWorkDir           bool    `env:"RSMS_KEEP_WORK_DIR" flag:"keep-work-dir" help:"keep the run folder"`
 	Tolerance             float64 `env:"RSMS_CONCENTRATION_TOLERANCE, default=0.001" flag:"tolerance" range:"1e-12,1e6" help:"mg/L; plume rows below are not written"`
 	PublishConcurrency    int     `env:"RSMS_PUBLISH_CONCURRENCY, default=16" flag:"publish-concurrency" range:"1,256" help:"parallel table transactions"`
+	Ensemble              int     `env:"RSMS_ENSEMBLE, default=0" flag:"ensemble" range:"0,1000" help:"runs with other dispersion, flow and release time that give each intake a band, 2 to 1000; 0 = none"`
+	EnsembleSeed          int     `env:"RSMS_ENSEMBLE_SEED, default=1" flag:"ensemble-seed" range:"0,2147483647" help:"seed of the ensemble: the same one draws the same runs"`
+	VaryDispersion        float64 `env:"RSMS_VARY_DISPERSION, default=0" flag:"vary-dispersion" range:"0,10" help:"factor F by which the ensemble varies dispersion, from 1/F to F; 0 = 4 where a branch has it estimated, else 1.5"`
+	VaryFlow              float64 `env:"RSMS_VARY_FLOW, default=0.1" flag:"vary-flow" range:"0,0.9" help:"part by which the ensemble varies flows, up and down"`
+	VaryRelease           float64 `env:"RSMS_VARY_RELEASE_HOURS, default=0.25" flag:"vary-release" range:"0,48" help:"hours by which the ensemble varies the release time, earlier and later"`
 	ExitZero              bool    `env:"RSMS_EXIT_ZERO" flag:"exit-zero" help:"turn exit codes 10 to 15 and 143 into 0"`
 	ExitOnFailure         bool    `env:"RSMS_EXIT_ON_FAILURE" flag:"exit-on-failure" help:"exit with 11 also where a message of the queue was moved to the poison queue"`
 	LaunchSubscription    string  `env:"RSMS_ACI_SUBSCRIPTION_ID" only:"launch" flag:"aci-subscription" name:"guid,subscription id" help:"subscription of the container groups"`

@@ -29,6 +29,7 @@ func TestDefaults(t *testing.T) {
 		c.MaxDequeueCount != 5 || c.MaxMessages != 1 || c.PollWait() != 0 || c.StartDeadline() != 90*time.Second || c.RetryDelay(1) != 15*time.Second ||
 		c.BasinContainer != "riverbasin" || c.ResultsContainer != "rsms-results" || c.ScenariosTable != "Scenarios" || c.RunsTable != "Runs" ||
 		c.PlumeByTimeTable != "PlumeByTime" || c.PlumeByMileTable != "PlumeByMile" || c.PublishConcurrency != 16 ||
+		c.Ensemble != 0 || c.EnsembleSeed != 1 || c.VaryDispersion != 0 || c.VaryFlow != 0.1 || c.VaryRelease != 0.25 ||
 		c.EndpointSuffix != DefaultEndpointSuffix || c.Connection != nil || c.LogLevel != "info" || c.LogFormat != "auto" {
 		t.Errorf("defaults: %+v", c)
 	}
@@ -66,6 +67,8 @@ func TestEveryBadVariableIsNamed(t *testing.T) {
 		{"RSMS_WORKER_VISIBILITY_TIMEOUT_SEC", "1"},
 		{"RSMS_WORKER_MAX_DEQUEUE_COUNT", "0"}, {"RSMS_WORKER_POLL_WAIT_SEC", "-1"}, {"RSMS_WORKER_MAX_MESSAGES", "0"},
 		{"RSMS_RETRY_DELAY_SEC", "301"}, {"RSMS_START_DEADLINE_SEC", "0"}, {"RSMS_PUBLISH_CONCURRENCY", "0"},
+		{"RSMS_ENSEMBLE", "1"}, {"RSMS_ENSEMBLE", "1001"}, {"RSMS_ENSEMBLE", "-2"}, {"RSMS_ENSEMBLE", "canary"}, {"RSMS_ENSEMBLE_SEED", "-1"},
+		{"RSMS_VARY_DISPERSION", "0.5"}, {"RSMS_VARY_DISPERSION", "11"}, {"RSMS_VARY_FLOW", "1"}, {"RSMS_VARY_FLOW", "-0.1"}, {"RSMS_VARY_RELEASE_HOURS", "49"},
 		{"RSMS_REPLICA_TIMEOUT_SEC", "-1"}, {"RSMS_EXIT_ON_FAILURE", "canary"}, {"RSMS_REQUIRE_IDENTITY", "canary"},
 		{"AZURE_STORAGE_CONNECTION_STRING", "AccountName=canary"}, {"AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;AccountKey=canary?"},
 	} {

@@ -36,6 +36,8 @@ const (
 	jobTimeout       = "RSMS_JOB_TIMEOUT_SEC"
 	replicaTimeout   = "RSMS_REPLICA_TIMEOUT_SEC"
 	launchImage      = "RSMS_ACI_IMAGE"
+	ensembleRuns     = "RSMS_ENSEMBLE"
+	varyDispersion   = "RSMS_VARY_DISPERSION"
 )
 
 // review gathers what is wrong with the settings.
@@ -89,6 +91,7 @@ func (r *review) together(need Need) {
 	}
 	r.identity()
 	r.limits()
+	r.ensemble()
 	queues := []string{queueName, poisonQueueName, doneQueueName}
 	if r.bad[queueName] && !r.given(poisonQueueName) {
 		queues = []string{doneQueueName} // the name of the poison queue is not known
@@ -162,6 +165,16 @@ func (r *review) limits() {
 	platform := r.config.ReplicaTimeoutSeconds
 	if platform > 0 && r.config.JobTimeoutSeconds >= platform && !r.bad[jobTimeout] {
 		r.add(jobTimeout, "must be below %s: the platform ends the process then, and nothing is handed back", full(replicaTimeout))
+	}
+}
+
+// ensemble sees to the gaps in the ranges of its settings.
+func (r *review) ensemble() {
+	if r.config.Ensemble == 1 {
+		r.add(ensembleRuns, "must be 0 for no ensemble, or from 2 to 1000: one run has no band")
+	}
+	if f := r.config.VaryDispersion; f > 0 && f < 1 {
+		r.add(varyDispersion, "must be 0 for what fits the basin, or from 1 to 10: it is the upper end of the factors, the lower one is 1 divided by it")
 	}
 }
 

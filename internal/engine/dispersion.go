@@ -58,7 +58,23 @@ func (p *Plan) dispersionFactors() []float64 {
 		}
 	}
 	p.warnShallow()
+	if scale := p.Case.DispersionScale; scale > 0 {
+		for b := range factors {
+			factors[b] *= scale
+		}
+	}
 	return factors
+}
+
+// DispersionEstimated reports whether the dispersion of a branch had to be
+// estimated, because the basin does not give it.
+func (p *Plan) DispersionEstimated() bool {
+	for b := range p.Flow.Network.Branches {
+		if p.Case.Basin.Dispersion(b+1).Kind == river.DispersionNone {
+			return true
+		}
+	}
+	return false
 }
 
 // muchFaster is the ratio of velocities in a branch beyond which one factor,

@@ -20,6 +20,9 @@ type Case struct {
 	Index    *river.Index  // bound to the network of Input
 	Input    *daflow.Input // FLOW.IN as the basin gives it
 	Flows    *river.Flows  // NFQ.csv; nil where the scenario does not use it
+	// DispersionScale is a factor on the dispersion of every branch, given or
+	// estimated; 0 is 1.
+	DispersionScale float64
 }
 
 // Place is a place of the index and the grid that stands for it in the run.

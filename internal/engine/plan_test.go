@@ -367,3 +367,66 @@ func TestSettle(t *testing.T) {
 		}
 	}
 }
+
+// A scale on dispersion is one on the factor of every branch, given or estimated,
+// and touches nothing that the flow engine reads.
+func TestDispersionScale(t *testing.T) {
+	in := channel(2, 6)
+	basin, _, err := river.ParseBasin([]byte(`{"dispersion":{"branches":{"1":{"dqq":0.25}}}}`), "basin.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func(scale float64) *Plan {
+		p, err := NewPlan(Case{Scenario: scenarioOf(t, nil), Basin: basin, Index: indexOf(t, in, 0, 1), Input: in, DispersionScale: scale})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	flowOf := func(p *Plan) string {
+		var b strings.Builder
+		if err := daflow.WriteInput(&b, p.Flow); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	base, third := plan(0), plan(1.0/3)
+	for b := range base.Header.Branches {
+		if got := third.Header.Branches[b].DQQ / base.Header.Branches[b].DQQ; math.Abs(got*3-1) > 1e-12 {
+			t.Errorf("branch %d: %g of the factor", b+1, got)
+		}
+	}
+	if plan(1).Header.Branches[1].DQQ != base.Header.Branches[1].DQQ || flowOf(base) != flowOf(third) {
+		t.Error("a scale of 1 changes something, or one of dispersion the flows")
+	}
+	if !base.DispersionEstimated() || planOf(t, in, indexOf(t, in, 0, 1), nil).DispersionEstimated() {
+		t.Error("which dispersion is estimated is not told")
+	}
+}
+
+// What curves and ledgers need is made by the steps that have it among their
+// outputs; nothing behind them runs. A step that makes more than flows may need more
+// than FLOW.IN.
+func TestForCurves(t *testing.T) {
+	set := func(outputs ...[]string) *Set {
+		s := &Set{}
+		for i, files := range outputs {
+			s.Steps = append(s.Steps, Step{Name: Names()[i], Outputs: files})
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		set         *Set
+		flows, rest int
+	}{
+		{set([]string{flowFile}, []string{concentrationFile, ledgerFile}, []string{timesFile}, []string{profilesFile}), 1, 2},
+		{set([]string{flowFile}, []string{concentrationFile, ledgerFile, timesFile}, []string{"X"}, []string{profilesFile}), 1, 1},
+		{set([]string{flowFile}, []string{concentrationFile}, []string{timesFile}, []string{ledgerFile, profilesFile}), 1, 3},
+		{set([]string{flowFile, ledgerFile}, []string{concentrationFile}, []string{timesFile}, []string{profilesFile}), 0, 3},
+	} {
+		flows, rest := tt.set.ForCurves()
+		if (flows != nil) != (tt.flows > 0) || flows != nil && len(flows.Steps) != tt.flows || len(rest.Steps) != tt.rest || len(tt.set.Steps) != 4 {
+			t.Errorf("%+v and %d steps of %d, want %d and %d", flows, len(rest.Steps), len(tt.set.Steps), tt.flows, tt.rest)
+		}
+	}
+}

@@ -26,6 +26,9 @@ type Runner struct {
 	// Check looks at an output of a foreign set that a later step reads; see
 	// Plan.Check.
 	Check func(ctx context.Context, dir, name string) error
+	// Given names files of the run folder that are there by right besides the
+	// inputs: what steps left that are not in the set.
+	Given []string
 	Log   *slog.Logger
 	// Progress hears the engine's name and which part of it is done, 0..1.
 	Progress func(step string, part float64)
@@ -51,7 +54,7 @@ func (r *Runner) Run(ctx context.Context, dir string) error {
 	}
 	env = append(env, r.Set.Env...)
 	r.Log.Info("engines", "set", r.Set.Name, "sha256", r.Set.Hash, "files_sha256", r.Set.Files)
-	made, begun := inputs(), 0
+	made, begun := append(inputs(), r.Given...), 0
 	defer func() { r.keepLogs(dir, begun) }()
 	for _, step := range r.Set.Steps {
 		r.Progress(step.Name, 0)

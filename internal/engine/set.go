@@ -44,6 +44,25 @@ type Set struct {
 // Version names the set and its executables, short enough for a table column.
 func (s *Set) Version() string { return s.Name + " " + s.Hash[:16] }
 
+// ForCurves is the set without the steps behind the last that Curves and Ledgers
+// need, in two parts: the step that makes the flows and nothing else, for which
+// FLOW.IN is enough, and the others. flows is nil where no step does that.
+func (s *Set) ForCurves() (flows, rest *Set) {
+	n := len(s.Steps)
+	for n > 0 && !slices.Contains(s.Steps[n-1].Outputs, timesFile) && !slices.Contains(s.Steps[n-1].Outputs, ledgerFile) {
+		n--
+	}
+	part := func(steps []Step) *Set {
+		p := *s
+		p.Steps = steps
+		return &p
+	}
+	if n > 0 && slices.Equal(s.Steps[0].Outputs, []string{flowFile}) {
+		return part(s.Steps[:1]), part(s.Steps[1:n])
+	}
+	return nil, part(s.Steps[:n])
+}
+
 // Step is one engine of a set.
 type Step struct {
 	Name       string   // daflow, bltm, ctplt, cxplt

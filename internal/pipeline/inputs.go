@@ -13,6 +13,7 @@ import (
 
 	"rsmsjob/internal/daflow"
 	"rsmsjob/internal/engine"
+	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
@@ -36,11 +37,12 @@ type inputs struct {
 	hashes    map[string]string
 	key       string
 	tolerance float64
+	ensemble  ensemble.Options
 }
 
 // load reads what the run depends on.
 func (j *Job) load(ctx context.Context, m *message.Message, set *engine.Set) (*inputs, error) {
-	in := &inputs{files: map[string][]byte{}, hashes: map[string]string{}, tolerance: j.Tolerance}
+	in := &inputs{files: map[string][]byte{}, hashes: map[string]string{}, tolerance: j.Tolerance, ensemble: j.Ensemble}
 	there, err := j.Inputs.BasinExists(ctx, m.Basin)
 	if err != nil {
 		return nil, fmt.Errorf("look for basin %s: %w", m.Basin, faulty(reason.BasinNotFound, err))
@@ -103,7 +105,9 @@ func (in *inputs) runKey(m *message.Message, set *engine.Set) (string, error) {
 	}
 	all := map[string]any{"type": m.Type, "version": m.Version, "scenario": columns,
 		"files": in.hashes, "engine": set.Hash, "tolerance": in.tolerance}
-
+	if in.ensemble.Runs > 0 { // a key without one stays what it was before there were any
+		all["ensemble"] = in.ensemble
+	}
 	text, err := json.Marshal(all)
 	if err != nil {
 		return "", &reason.Error{Code: reason.InvalidScenario, Err: err, Detail: "the scenario row cannot be written as JSON"}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rsmsjob/internal/engine"
+	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/message"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
@@ -62,6 +63,9 @@ type Job struct {
 	Owner       string // unique per process
 	Tolerance   float64
 	Commit      string // of this program
+	// Ensemble asks for a band of the answers at the intakes. A Dispersion of 0
+	// is what fits the basin.
+	Ensemble ensemble.Options
 
 	// Held says why the message of the run is no longer ours; nil for a run by
 	// hand.
@@ -96,6 +100,7 @@ type Answer struct {
 	Marker   *publish.Marker
 	Intakes  []plume.Intake
 	Balance  plume.FinalBalance
+	Ensemble *ensemble.Document // nil without one
 	Warnings []string
 	WorkDir  string // the kept run folder, "" where it was removed
 }

@@ -312,7 +312,7 @@ func (r *run) cameTo(ctx context.Context, state runs.State, end error) (answer *
 	}
 	var balance struct{ Final plume.FinalBalance }
 	var intakes plume.IntakeDocument
-	for name, document := range map[string]any{"mass_balance.json": &balance, "intakes.json": &intakes} {
+	for name, document := range map[string]any{"mass_balance.json": &balance, "intakes.json": &intakes, ensembleName: &answer.Ensemble} {
 		if err == nil {
 			err = r.document(ctx, name, document)
 		}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"rsmsjob/internal/engine"
+	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
@@ -56,7 +57,7 @@ func (r *run) facts(ctx context.Context, plan *engine.Plan, found *results, warn
 	return report.Facts{IDs: r.ids, BasinName: basin.Name, Contact: basin.Contact, Zone: basin.Zone, Scenario: plan.Case.Scenario,
 		Engine: r.set.Version(), Inputs: r.in.hashes, Engines: origins(r.set.Files, r.set.Hash, r.Commit, r.in.key), Warnings: warnings,
 		Edges: found.edges.Series(), Balance: found.balance, Intakes: found.intakes, Places: plan.Case.Index.Places,
-		Observed: observed, Bands: bands(plan, found.intakes)}
+		Observed: observed, Bands: bands(plan, found.intakes), Ensemble: found.ensemble}
 }
 
 // origins are what made the numbers besides the inputs.
@@ -180,8 +181,9 @@ func (r *reading) readDocuments() error {
 	var edges plume.EdgeDocument
 	var balance plume.BalanceDocument
 	var intakes plume.IntakeDocument
+	var band *ensemble.Document
 	run := storage.RunPrefix + r.marker.JobID + "/params.json"
-	for name, into := range map[string]any{"edge_timeseries.json": &edges, "mass_balance.json": &balance, "intakes.json": &intakes, run: &r.params} {
+	for name, into := range map[string]any{"edge_timeseries.json": &edges, "mass_balance.json": &balance, "intakes.json": &intakes, ensembleName: &band, run: &r.params} {
 		found, err := r.document(name, into)
 		if err != nil {
 			return err
@@ -195,7 +197,7 @@ func (r *reading) readDocuments() error {
 				name, r.facts.IDs.Scenario, r.facts.Basin, publish.MarkerName)
 		}
 	}
-	r.facts.Edges, r.facts.Balance, r.facts.Intakes = edges.Series, balance.Balance, intakes.Intakes
+	r.facts.Edges, r.facts.Balance, r.facts.Intakes, r.facts.Ensemble = edges.Series, balance.Balance, intakes.Intakes, band
 	r.facts.Inputs = r.params.InputHashes
 	r.facts.Engines = origins(r.params.EngineFiles, r.params.EngineHash, r.marker.Commit, r.marker.RunKey)
 	r.facts.Warnings = slices.Clone(r.params.Warnings)

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"rsmsjob/internal/engine"
+	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
@@ -23,7 +24,8 @@ type results struct {
 	edges     *plume.Edges
 	balance   plume.Balance
 	intakes   []plume.Intake
-	warnings  []string // of the transport engine
+	warnings  []string           // of the transport engine
+	ensemble  *ensemble.Document // nil without one
 }
 
 // check reads every output of the engines to its end before anything is
@@ -51,13 +53,9 @@ func check(ctx context.Context, plan *engine.Plan, dir string, progress func(par
 		return nil, err
 	}
 	progress(0.5)
-	var threshold *float64
-	if s.ThresholdMgL > 0 {
-		threshold = &s.ThresholdMgL
-	}
 	err = plan.Curves(ctx, dir, func(p engine.Place, c *plume.Curve) error {
 		if p.Feature == river.Intake {
-			r.intakes = append(r.intakes, plume.IntakeOf(p.Place, c, s.SpillTime, s.ConcentrationTolerance, threshold))
+			r.intakes = append(r.intakes, plume.IntakeOf(p.Place, c, s.SpillTime, s.ConcentrationTolerance, threshold(s)))
 		}
 		return agree.byPlace(c)
 	})
@@ -65,6 +63,14 @@ func check(ctx context.Context, plan *engine.Plan, dir string, progress func(par
 		return nil, err
 	}
 	return r, agree.settle(ctx, dir)
+}
+
+// threshold is the level of concern of a scenario, mg/L; nil without one.
+func threshold(s *river.Scenario) *float64 {
+	if s.ThresholdMgL > 0 {
+		return &s.ThresholdMgL
+	}
+	return nil
 }
 
 // mostOutOfBalance is the relative error of the mass ledger beyond which an
@@ -112,7 +118,7 @@ func (r *results) result(ctx context.Context, ids plume.IDs, plan *engine.Plan, 
 			ElapsedHours: plan.Hours(step), ConcentrationMgL: c, JobID: ids.JobID}
 	}
 	every := plan.Case.Scenario.OutputEvery()
-	return &publish.Result{
+	result := &publish.Result{
 		ByTime: func(emit func(plume.Row) error) error {
 			return plan.Profiles(ctx, dir, func(step int, c []float64) error {
 				for i, v := range c {
@@ -150,6 +156,10 @@ func (r *results) result(ctx context.Context, ids plume.IDs, plan *engine.Plan, 
 		},
 		Marker: publish.Marker{IDs: ids},
 	}
+	if r.ensemble != nil {
+		result.Blobs = append(result.Blobs, publish.JSON(ensembleName, r.ensemble))
+	}
+	return result
 }
 
 // parameters is params.json: what the run was computed from.

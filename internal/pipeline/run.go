@@ -85,6 +85,13 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 	}
 	answer.Warnings = append(answer.Warnings, found.warnings...)
 	answer.Intakes, answer.Balance = found.intakes, found.balance.Final
+	if r.Ensemble.Runs > 0 {
+		var warnings []string
+		if found.ensemble, warnings, err = r.ensemble(ctx, plan, found.intakes, dir); err != nil {
+			return err
+		}
+		answer.Ensemble, answer.Warnings = found.ensemble, append(answer.Warnings, warnings...)
+	}
 	result := found.result(ctx, r.ids, plan, dir)
 	result.Marker.RunKey, result.Marker.Attempt, result.Marker.StartedAt = r.in.key, r.hold.Attempt(), r.hold.StartedAt()
 	result.Marker.Engine, result.Marker.Commit = r.set.Version(), r.Commit
@@ -135,6 +142,9 @@ var weights = map[string][2]float64{
 // step notes which step the run is at and which part of it is done, 0..1.
 func (r *run) step(step string, part float64) {
 	w := weights[step]
+	if r.Ensemble.Runs > 0 {
+		w = ensembleWeights(step)
+	}
 	percent := w[0] + (w[1]-w[0])*part
 	r.watch.enter(step)
 	if r.hold != nil {

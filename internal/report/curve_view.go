@@ -18,6 +18,7 @@ type curveView struct {
 	Levels      []tick
 	Concern     string // length of the level of concern, "" where it is not seen
 	Observed    []dot
+	Spread      *shade // nil without an ensemble
 	Summary     string
 }
 
@@ -58,6 +59,12 @@ func (r *Report) curveView(c *course) curveView {
 		}
 		v.Summary += fmt.Sprintf(" Measured: %s mg/L at %s.", number(observed.PeakMgL), clock(r.after(observed.PeakHours)))
 	}
+	band := r.spreadAt(in)
+	if drawn(band) {
+		early, late, high := r.spreadExtent(band)
+		from, to, top = math.Min(from, early), math.Max(to, late), math.Max(top, high)
+		v.Summary += " " + r.spreadText(in) + "."
+	}
 	room := math.Max((to-from)*0.05, 1.0/60)
 	x := scale{from - room, to + room, curveLeft, curveRight}
 	y := scale{0, top * 1.08, curveLo, curveTop}
@@ -69,6 +76,9 @@ func (r *Report) curveView(c *course) curveView {
 	v.Line = strings.TrimSpace(line.String())
 	if level := r.Scenario.ThresholdMgL; level > top/50 && level < y.high {
 		v.Concern = coordinate(y.at(level))
+	}
+	if drawn(band) {
+		v.Spread = r.shade(band, x, y)
 	}
 	if observed != nil {
 		for _, p := range observed.points() {

@@ -44,7 +44,8 @@ type page struct {
 	Rows             int
 	Tolerance        string
 	Thinned          bool
-	Measured         bool // whether a curve shows measurements
+	Spread           *spreadView // nil without an ensemble
+	Measured         bool        // whether a curve shows measurements
 	Contact          string
 }
 
@@ -123,7 +124,7 @@ func (r *Report) page() (*page, error) {
 	p := &page{Title: r.title(), Outcome: r.outcome(), Facts: r.facts(), Cautions: r.cautions(), Local: r.Zone != nil, Banded: len(r.Bands) > 0,
 		Ramp: template.URL(ramp), RampLow: label(math.Pow(10, low)), RampHigh: label(math.Pow(10, high)), Mass: r.massView(), Rows: r.rows,
 		Tolerance: number(r.tolerance()), Thinned: r.thin() > 1 || r.columns.group > 1, Contact: r.Contact,
-		Sources: hashes(r.Inputs), Engines: hashes(r.Engines)}
+		Spread: r.spreadView(), Sources: hashes(r.Inputs), Engines: hashes(r.Engines)}
 	if r.Zone != nil {
 		p.ZoneName = r.Zone.String()
 	}

@@ -8,6 +8,7 @@ package report
 import (
 	"time"
 
+	"rsmsjob/internal/ensemble"
 	"rsmsjob/internal/plausible"
 	"rsmsjob/internal/plume"
 	"rsmsjob/internal/river"
@@ -35,6 +36,7 @@ type Facts struct {
 	Places   []river.Place // of the index
 	Observed []Observation
 	Bands    []Band
+	Ensemble *ensemble.Document // nil without one
 }
 
 // Band is what rivers have shown at one intake, beside the engine.

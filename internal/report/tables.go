@@ -20,12 +20,20 @@ func (r *Report) IntakesCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true // spreadsheets ask for it
 	rows := [][]string{{"name", "river", "river_mile", "leading_edge", "peak_time", "peak_mg_l", "trailing_edge", "hours_above_threshold"}}
-	for _, in := range r.Intakes {
+	if r.hasSpread() {
+		rows[0] = append(rows[0], spreadColumns()...)
+	}
+	for i := range r.Intakes {
+		in := &r.Intakes[i]
 		above := ""
 		if in.HoursAboveThreshold != nil {
 			above = exact(*in.HoursAboveThreshold)
 		}
-		rows = append(rows, []string{cell(in.Name), cell(in.River), exact(in.RiverMile), stamp(in.LeadingEdge), stamp(in.PeakTime), exact(in.PeakMgL), stamp(in.TrailingEdge), above})
+		row := []string{cell(in.Name), cell(in.River), exact(in.RiverMile), stamp(in.LeadingEdge), stamp(in.PeakTime), exact(in.PeakMgL), stamp(in.TrailingEdge), above}
+		if r.hasSpread() {
+			row = append(row, r.spreadCells(in)...)
+		}
+		rows = append(rows, row)
 	}
 	return written(out.WriteAll(rows))
 }

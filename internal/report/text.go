@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"rsmsjob/internal/plume"
 )
 
 // Text writes a plain message that a duty officer can forward, in a fixed order:
@@ -24,6 +26,9 @@ func (r *Report) Text(w io.Writer) error {
 		r.intakeText(&b, i)
 	}
 	b.WriteString("\nCONFIDENCE\nComputed by a model, not measured.\n")
+	if r.hasSpread() {
+		fmt.Fprintf(&b, "- The ranges are of %s. What else a model does not know is not in them.\n", r.varied())
+	}
 	for _, c := range r.cautions() {
 		fmt.Fprintf(&b, "- %s\n", oneLine(c))
 	}
@@ -42,6 +47,7 @@ func (r *Report) intakeText(b *strings.Builder, i int) {
 	fmt.Fprintf(b, "\n%s (%s, mile %s)", oneLine(nameOf(in)), in.River, mile(in.RiverMile))
 	if in.LeadingEdge == nil {
 		b.WriteString(": not reached\n")
+		r.spreadLine(b, in)
 		return
 	}
 	fmt.Fprintf(b, "\n  arrives %s\n", r.both(*in.LeadingEdge))
@@ -55,6 +61,14 @@ func (r *Report) intakeText(b *strings.Builder, i int) {
 	}
 	if h := in.HoursAboveThreshold; h != nil && r.Scenario.ThresholdMgL > 0 {
 		fmt.Fprintf(b, "  above the level of concern of %s mg/L: %s h\n", number(r.Scenario.ThresholdMgL), hours(*h))
+	}
+	r.spreadLine(b, in)
+}
+
+// spreadLine is how far the answer for an intake moves, where that is known.
+func (r *Report) spreadLine(b *strings.Builder, in *plume.Intake) {
+	if text := r.spreadText(in); text != "" {
+		fmt.Fprintf(b, "  %s\n", text)
 	}
 }
 
