@@ -80,14 +80,6 @@ func TestCSV(t *testing.T) {
 	if err != nil || len(rows) != 7 || rows[1][0] != `'=HYPERLINK("x"), "y"` {
 		t.Errorf("%v, %v", rows, err)
 	}
-	b.Reset()
-	if err := r.CurvesCSV(&b); err != nil {
-		t.Fatal(err)
-	}
-	rows, err = csv.NewReader(strings.NewReader(b.String())).ReadAll()
-	if err != nil || len(rows) < 30 {
-		t.Errorf("%d rows, %v", len(rows), err)
-	}
 }
 
 func TestMap(t *testing.T) {
@@ -102,9 +94,9 @@ func TestMap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows, lost, err := m.Close()
-	if rows != 2 || lost != 1 || err != nil {
-		t.Errorf("%d, %d, %v", rows, lost, err)
+	lost, err := m.Close()
+	if lost != 1 || err != nil {
+		t.Errorf("%d lost, %v", lost, err)
 	}
 	var doc struct {
 		Type     string
@@ -151,9 +143,9 @@ func TestBands(t *testing.T) {
 	for _, sense := range []int{1, -1} {
 		at := func(below float64) float64 { return 50 + float64(sense)*below }
 		intakes := []plume.Intake{{Name: "above", River: "Ohio", RiverMile: at(-1)}, {Name: "below", River: "Ohio", RiverMile: at(miles)}, {Name: "elsewhere", River: "Creek", RiverMile: at(miles)}}
-		bands := report.Bands(6000, report.Stretch{River: "Ohio", Spill: 50, Sense: sense, Hydrology: hydrology,
+		bands, unknown := report.Bands(6000, report.Stretch{River: "Ohio", Spill: 50, Sense: sense, Hydrology: hydrology,
 			Sites: []report.Site{{Mile: at(5), Flow: 3.35}, {Mile: at(-2), Flow: 3.35}}}, intakes)
-		if len(bands) != 1 || bands[0].Mile != at(miles) {
+		if len(bands) != 1 || bands[0].Mile != at(miles) || len(unknown) != 0 {
 			t.Fatalf("%+v", bands)
 		}
 		for _, v := range [][2]float64{{bands[0].Probable.Peak, 15.75}, {bands[0].Probable.LeadingEdge, 14.02}, {bands[0].Probable.PeakMgL, 179.8},
