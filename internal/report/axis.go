@@ -87,7 +87,7 @@ func round(v float64) float64 {
 // decades marks powers of ten on a scale of logarithms to base ten, ten at most.
 func (s scale) decades() []tick {
 	const most = 8
-	if !(s.high-s.low <= 2*mostDecades) {
+	if !(s.low >= -2*mostDecades && s.high <= 2*mostDecades) {
 		return nil
 	}
 	every := math.Max(1, math.Ceil((s.high-s.low)/most))
@@ -118,7 +118,7 @@ func logarithms(tolerance, peak float64) (low, high float64) {
 func (r *Report) moments(s scale, n int) []tick {
 	const century = 876_600 // hours; beyond it are the times of no spill
 	span := s.high - s.low
-	if !(span >= 0 && span < century) {
+	if !(span >= 0 && s.low > -century && s.high < century) {
 		return nil
 	}
 	step := 24 * math.Ceil(span/24/float64(n))
