@@ -50,18 +50,21 @@ func (a *app) reportCommand() *cobra.Command {
 }
 
 func (a *app) writeReport(ctx context.Context, s store, basin, scenario string, forms reportForms) error {
-	var facts report.Facts
+	var reading *pipeline.Reading
 	err := a.first(ctx, s, "", func(ctx context.Context) (err error) {
-		facts, err = pipeline.ReadFacts(ctx, s, basin, scenario, a.config.Tolerance)
+		reading, err = pipeline.OpenResult(ctx, s, basin, scenario, a.config.Tolerance)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if forms.contact != "" {
-		facts.Contact = forms.contact
+	for _, w := range reading.Since {
+		a.log.Warn(w)
 	}
-	r, err := a.readRows(ctx, s, facts, forms)
+	if forms.contact != "" {
+		reading.Facts.Contact = forms.contact
+	}
+	r, err := a.readRows(ctx, reading, forms)
 	if err != nil {
 		return err
 	}
@@ -71,7 +74,7 @@ func (a *app) writeReport(ctx context.Context, s store, basin, scenario string, 
 		}
 	}
 	if forms.csv {
-		if err := a.reportFiles(forms.dir, []reportFile{{"intakes.csv", r.IntakesCSV}, {"curves.csv", r.CurvesCSV}}); err != nil {
+		if err := a.reportFiles(forms.dir, []reportFile{{"intakes.csv", r.IntakesCSV}}); err != nil {
 			return err
 		}
 	}
@@ -85,40 +88,71 @@ func (a *app) writeReport(ctx context.Context, s store, basin, scenario string, 
 	return a.reportFiles(forms.dir, files)
 }
 
-// readRows reads the plume once, into the report and, where it is wanted, into the map.
-func (a *app) readRows(ctx context.Context, s store, facts report.Facts, forms reportForms) (*report.Report, error) {
-	b := report.New(facts)
-	rows := func(each func(plume.Row) error) error {
-		for e, err := range s.ReadPlumeByTime(ctx, facts.Basin, facts.IDs.Scenario) {
+// readRows reads the plume once, into the report and into the files of rows that are
+// wanted.
+func (a *app) readRows(ctx context.Context, reading *pipeline.Reading, forms reportForms) (*report.Report, error) {
+	var files []rowFile
+	if forms.csv {
+		files = append(files, rowFile{"curves.csv", func(w io.Writer) (func(plume.Row) error, func() error, error) {
+			c, err := report.NewCurves(w, reading.Facts)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
-			if err := each(e.Row); err != nil {
-				return err
+			return c.Row, c.Close, nil
+		}})
+	}
+	if forms.geojson {
+		files = append(files, rowFile{"plume.geojson", func(w io.Writer) (func(plume.Row) error, func() error, error) {
+			m, err := report.NewMap(w, reading.Facts.Places)
+			if err != nil {
+				return nil, nil, err
 			}
-		}
-		return nil
+			return m.Row, func() error { return a.closeMap(m) }, nil
+		}})
 	}
-	if !forms.geojson {
-		err := rows(func(row plume.Row) error { b.Row(row); return nil })
-		return b.Report(), err
+	b := report.New(reading.Facts)
+	if err := a.eachRow(ctx, reading, forms.dir, files, func(row plume.Row) error { b.Row(row); return nil }); err != nil {
+		return nil, err
 	}
-	err := a.reportFiles(forms.dir, []reportFile{{"plume.geojson", func(w io.Writer) error {
-		m, err := report.NewMap(w, facts.Places)
+	return b.Report(), nil
+}
+
+func (a *app) closeMap(m *report.Map) error {
+	lost, err := m.Close()
+	if lost > 0 {
+		a.log.Warn("rows of places without a position are not in plume.geojson", "rows", lost)
+	}
+	return err
+}
+
+// rowFile is a file of a report that is written while the rows pass.
+type rowFile struct {
+	name  string
+	begin func(w io.Writer) (row func(plume.Row) error, end func() error, err error)
+}
+
+// eachRow hands the rows to a function and into files, which are there when the rows
+// were those of the result.
+func (a *app) eachRow(ctx context.Context, reading *pipeline.Reading, dir string, files []rowFile, to func(plume.Row) error) error {
+	if len(files) == 0 {
+		return reading.Rows(ctx, to)
+	}
+	return a.reportFiles(dir, []reportFile{{files[0].name, func(w io.Writer) error {
+		into, end, err := files[0].begin(w)
 		if err != nil {
 			return err
 		}
-		err = rows(func(row plume.Row) error { b.Row(row); return m.Row(row) })
+		err = a.eachRow(ctx, reading, dir, files[1:], func(row plume.Row) error {
+			if err := to(row); err != nil {
+				return err
+			}
+			return into(row)
+		})
 		if err != nil {
 			return err
 		}
-		_, lost, err := m.Close()
-		if lost > 0 {
-			a.log.Warn("rows of places without a position are not in plume.geojson", "rows", lost)
-		}
-		return err
+		return end()
 	}}})
-	return b.Report(), err
 }
 
 // reportFile is one file of a report.

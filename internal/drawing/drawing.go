@@ -1,4 +1,4 @@
-// Package drawing is a picture of lines, areas, images and words that comes out
+// Package drawing is a picture of lines, images and words that comes out
 // alike as SVG and as PNG. Lengths are those of the picture, to the right and down;
 // shapes lie in the order in which they were added. Invariants: the same shapes give
 // the same bytes, and no text gets out of its place.
@@ -32,6 +32,9 @@ type Words struct {
 	Size   float64 // of the letters
 	Bold   bool
 	Anchor Anchor
+	// Most is the greatest width: a longer text is cut in its middle, with an
+	// ellipsis. 0 is any. It is measured by the letters of a PNG.
+	Most float64
 }
 
 // Anchor is the part of a text that stands at its point.
@@ -44,10 +47,9 @@ const (
 	End
 )
 
-// shape is something drawn: an area, a line, an image or a text.
+// shape is something drawn: a line, an image or a text.
 type shape struct {
 	at, size Point
-	fill     color.RGBA
 	points   []Point
 	stroke   Stroke
 	image    image.Image
@@ -57,11 +59,6 @@ type shape struct {
 
 // New returns a white picture.
 func New(width, height float64) *Picture { return &Picture{width: width, height: height} }
-
-// Area fills a rectangle; at is its upper left corner.
-func (p *Picture) Area(at, size Point, c color.RGBA) {
-	p.shapes = append(p.shapes, shape{at: at, size: size, fill: c})
-}
 
 // Line draws a line through points. A single one is not seen.
 func (p *Picture) Line(points []Point, s Stroke) {

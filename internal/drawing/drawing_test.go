@@ -87,14 +87,14 @@ func TestFarOutside(t *testing.T) {
 	is(t, img, white, at(3, 3), at(50, 30))
 }
 
-func TestAreaImageAndOrder(t *testing.T) {
+func TestImageAndOrder(t *testing.T) {
 	small := image.NewRGBA(image.Rect(0, 0, 2, 1)) // the left half is clear
 	small.SetRGBA(1, 0, ink)
 	img := pixels(t, func(p *drawing.Picture) {
-		p.Area(at(10, 10), at(60, 30), blue)
+		p.Line([]drawing.Point{at(25, 25), at(55, 25)}, drawing.Stroke{Colour: blue, Width: 30})
 		p.Image(at(20, 15), at(40, 20), small)
 	})
-	is(t, img, blue, at(12, 12), at(25, 20), at(39, 20))
+	is(t, img, blue, at(26, 12), at(25, 20), at(39, 20))
 	is(t, img, ink, at(41, 20), at(59, 34))
 	is(t, img, white, at(5, 20), at(75, 20))
 }
@@ -129,6 +129,42 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// A text is no wider than it may be, whatever its letters, and keeps both its ends.
+func TestWidthOfWords(t *testing.T) {
+	for _, name := range []string{strings.Repeat("W", 100), strings.Repeat("i", 400), strings.Repeat("水", 40), "Municipal Water Works No. 1234 intake"} {
+		words := drawing.Words{Colour: ink, Size: 12, Most: 70}
+		img := pixels(t, func(p *drawing.Picture) { p.Text(at(10, 30), name, words) })
+		right := 0
+		for y := range 100 {
+			for x := range 200 {
+				if r, _, _, _ := img.At(x, y).RGBA(); r < 0x8000 {
+					right = max(right, x)
+				}
+			}
+		}
+		if right < 2*55 || right > 2*81 {
+			t.Errorf("%.10s ends at %v, want about 80", name, float64(right)/2)
+		}
+		p := drawing.New(100, 50)
+		p.Text(at(10, 30), name, words)
+		var b strings.Builder
+		if err := p.SVG(&b, "x"); err != nil {
+			t.Fatal(err)
+		}
+		runes := []rune(name)
+		_, written, _ := strings.Cut(b.String(), "<text")
+		if !strings.Contains(written, ">"+string(runes[0])) || !strings.Contains(written, "…") || !strings.Contains(written, string(runes[len(runes)-1])+"</text>") {
+			t.Errorf("in the SVG: %s", written)
+		}
+	}
+	short := drawing.New(100, 50)
+	short.Text(at(10, 30), "mile 12", drawing.Words{Size: 12, Most: 70})
+	var b strings.Builder
+	if err := short.SVG(&b, "x"); err != nil || !strings.Contains(b.String(), ">mile 12<") {
+		t.Errorf("%v in %s", err, b.String())
+	}
+}
+
 // Any text stays text.
 func TestSVG(t *testing.T) {
 	const name = "</text><script>alert(1)</script> & \"x\" \x00\xff"
@@ -136,7 +172,6 @@ func TestSVG(t *testing.T) {
 	p.Text(at(1, 2), name, drawing.Words{Size: 12, Bold: true, Anchor: drawing.End})
 	p.Line([]drawing.Point{at(0, 0), at(1.234, 5)}, drawing.Stroke{Colour: blue, Width: 1, Dash: 3})
 	p.Image(at(0, 0), at(2, 2), image.NewRGBA(image.Rect(0, 0, 1, 1)))
-	p.Area(at(0, 0), at(2, 2), ink)
 	var b strings.Builder
 	if err := p.SVG(&b, name); err != nil {
 		t.Fatal(err)
@@ -159,7 +194,7 @@ func TestSVG(t *testing.T) {
 			}
 		}
 	}
-	if texts != 2 || shapes["script"] != 0 || shapes["text"] != 1 || shapes["polyline"] != 1 || shapes["image"] != 1 || shapes["rect"] != 2 {
+	if texts != 2 || shapes["script"] != 0 || shapes["text"] != 1 || shapes["polyline"] != 1 || shapes["image"] != 1 || shapes["rect"] != 1 {
 		t.Errorf("%d texts, %v in\n%s", texts, shapes, b.String())
 	}
 	for _, want := range []string{`points="0,0 1.23,5 "`, `stroke="#0072b2"`, `stroke-dasharray="3"`, `text-anchor="end"`, `font-weight="bold"`} {

@@ -9,8 +9,6 @@ import (
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/gobold"
-	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
@@ -20,7 +18,7 @@ import (
 type sheet struct {
 	img   *image.RGBA
 	scale float64 // pixels in a length of 1
-	fonts [2]*opentype.Font
+	*letters
 	faces map[Words]font.Face // by size and weight
 	edges vector.Rasterizer   // of the line that is drawn
 	near  image.Rectangle     // the pixels that it can touch
@@ -30,13 +28,11 @@ type sheet struct {
 // Latin, Greek and Cyrillic ones; SVG has all.
 func (p *Picture) PNG(w io.Writer, scale float64) error {
 	bounds := image.Rect(0, 0, int(math.Ceil(p.width*scale)), int(math.Ceil(p.height*scale)))
-	s := &sheet{img: image.NewRGBA(bounds), scale: scale, faces: map[Words]font.Face{}}
-	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
-		var err error
-		if s.fonts[i], err = opentype.Parse(ttf); err != nil {
-			return fmt.Errorf("read the letters: %w", err)
-		}
+	l, err := newLetters()
+	if err != nil {
+		return err
 	}
+	s := &sheet{letters: l, img: image.NewRGBA(bounds), scale: scale, faces: map[Words]font.Face{}}
 	draw.Draw(s.img, bounds, image.White, image.Point{}, draw.Src)
 	for i := range p.shapes {
 		if err := s.paint(&p.shapes[i]); err != nil {
@@ -55,10 +51,8 @@ func (s *sheet) paint(sh *shape) error {
 		flat := image.NewRGBA(sh.image.Bounds()) // of the one kind that is quick to scale
 		draw.Draw(flat, flat.Rect, sh.image, flat.Rect.Min, draw.Src)
 		draw.NearestNeighbor.Scale(s.img, s.box(sh), flat, flat.Rect, draw.Over, nil)
-	case sh.text != "":
-		return s.write(sh)
 	default:
-		draw.Draw(s.img, s.box(sh), image.NewUniform(sh.fill), image.Point{}, draw.Over)
+		return s.write(sh)
 	}
 	return nil
 }
@@ -75,26 +69,23 @@ func (s *sheet) write(sh *shape) error {
 	key := Words{Size: sh.words.Size, Bold: sh.words.Bold}
 	face := s.faces[key]
 	if face == nil {
-		which := 0
-		if key.Bold {
-			which = 1
-		}
 		var err error
-		if face, err = opentype.NewFace(s.fonts[which], &opentype.FaceOptions{Size: key.Size * s.scale, DPI: 72, Hinting: font.HintingFull}); err != nil {
+		if face, err = opentype.NewFace(s.of(key), &opentype.FaceOptions{Size: key.Size * s.scale, DPI: 72, Hinting: font.HintingFull}); err != nil {
 			return fmt.Errorf("size the letters: %w", err)
 		}
 		s.faces[key] = face
 	}
 	d := font.Drawer{Dst: s.img, Src: image.NewUniform(sh.words.Colour), Face: face}
+	text := s.cut(sh.text, sh.words)
 	x := fixed.Int26_6(math.Round(sh.at.X * s.scale * 64))
-	switch width := d.MeasureString(sh.text); sh.words.Anchor {
+	switch width := d.MeasureString(text); sh.words.Anchor {
 	case Middle:
 		x -= width / 2
 	case End:
 		x -= width
 	}
 	d.Dot = fixed.Point26_6{X: x, Y: fixed.Int26_6(math.Round(sh.at.Y * s.scale * 64))}
-	d.DrawString(sh.text)
+	d.DrawString(text)
 	return nil
 }
 

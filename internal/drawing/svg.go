@@ -23,8 +23,12 @@ func (p *Picture) SVG(w io.Writer, title string) error {
 		return err
 	}
 	fmt.Fprintf(b, "</title>\n"+`<rect width="%s" height="%s" fill="#ffffff"/>`+"\n", length(p.width), length(p.height))
+	l, err := newLetters()
+	if err != nil {
+		return err
+	}
 	for i := range p.shapes {
-		if err := p.shapes[i].svg(b); err != nil {
+		if err := p.shapes[i].svg(b, l); err != nil {
 			return err
 		}
 	}
@@ -35,7 +39,7 @@ func (p *Picture) SVG(w io.Writer, title string) error {
 }
 
 // svg writes a shape; an error of the writer shows when it is flushed.
-func (s *shape) svg(b *bufio.Writer) error {
+func (s *shape) svg(b *bufio.Writer, l *letters) error {
 	switch {
 	case s.points != nil:
 		dash := ""
@@ -55,19 +59,17 @@ func (s *shape) svg(b *bufio.Writer) error {
 		}
 		fmt.Fprintf(b, `<image %s preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,%s"/>`+"\n",
 			s.box(), base64.StdEncoding.EncodeToString(data.Bytes()))
-	case s.text != "":
+	default:
 		weight := ""
 		if s.words.Bold {
 			weight = ` font-weight="bold"`
 		}
 		fmt.Fprintf(b, `<text x="%s" y="%s" font-size="%s" fill="%s" text-anchor="%s"%s>`, length(s.at.X), length(s.at.Y), length(s.words.Size),
 			hex(s.words.Colour), [...]string{"start", "middle", "end"}[s.words.Anchor], weight)
-		if err := xml.EscapeText(b, []byte(s.text)); err != nil {
+		if err := xml.EscapeText(b, []byte(l.cut(s.text, s.words))); err != nil {
 			return err
 		}
 		b.WriteString("</text>\n")
-	default:
-		fmt.Fprintf(b, `<rect %s fill="%s"/>`+"\n", s.box(), hex(s.fill))
 	}
 	return nil
 }

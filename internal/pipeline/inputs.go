@@ -161,6 +161,7 @@ func (j *Job) plan(in *inputs) (*engine.Plan, []string, error) {
 	if err := c.Basin.Validate(&c.Input.Network); err != nil {
 		return nil, nil, reason.Wrap(reason.InvalidBasin, err, "basin.json is not valid")
 	}
+	warn(c.Basin.UnusedHydrology(c.Index))
 	if data := in.files[nfqName]; data != nil {
 		if c.Flows, list, err = river.ParseFlows(bytes.NewReader(data), nfqName, c.Basin.Zone); err == nil {
 			err = c.Flows.Validate(&c.Input.Network)

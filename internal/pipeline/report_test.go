@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rsmsjob/internal/plume"
 	"rsmsjob/internal/publish"
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/report"
@@ -26,16 +26,14 @@ func reportOf(t *testing.T, dir string) (report.Facts, string, error) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	facts, err := ReadFacts(t.Context(), store, "channel", "s1", 0.001)
+	reading, err := OpenResult(t.Context(), store, "channel", "s1", 0.001)
 	if err != nil {
-		return facts, "", err
+		return report.Facts{}, "", err
 	}
+	facts := reading.Facts
 	b := report.New(facts)
-	for e, err := range store.ReadPlumeByTime(context.Background(), "channel", "s1") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Row(e.Row)
+	if err := reading.Rows(t.Context(), func(row plume.Row) error { b.Row(row); return nil }); err != nil {
+		return facts, "", err
 	}
 	var text bytes.Buffer
 	if err := b.Report().HTML(&text); err != nil {
@@ -119,14 +117,14 @@ func TestOldResults(t *testing.T) {
 		{"as it is", nil, "", "", ""},
 		{"no marker", map[string]string{reported + "result.json": ""}, "", reason.ScenarioNotFound, "has no result: there is no result.json"},
 		{"marker cut short", map[string]string{reported + "result.json": `{"run_k`}, "", reason.EngineOutputInvalid, "result.json of scenario s1 of basin channel cannot be read"},
-		{"answer gone", map[string]string{reported + "intakes.json": ""}, "", reason.EngineOutputMissing, "intakes.json of scenario s1 of basin channel is missing"},
+		{"answer gone", map[string]string{reported + "intakes.json": ""}, "", reason.EngineOutputMissing, "intakes.json is missing, and result.json names it"},
 		{"answer damaged", map[string]string{reported + "intakes.json": "{"}, "", reason.EngineOutputInvalid, "intakes.json of scenario s1 of basin channel is damaged"},
 		{"answer that no version had", map[string]string{reported + "mass_balance.json": "", reported + "result.json": string(short)}, "", "", ""},
 		{"parameters gone", map[string]string{reported + "run/job-1/params.json": ""}, "the scenario is shown as its row is now", "", ""},
 		{"parameters and scenario gone", map[string]string{reported + "run/job-1/params.json": "", "tables/Scenarios/channel/s1.json": ""}, "", reason.ScenarioNotFound, "no longer kept"},
 		{"scenario gone", map[string]string{"tables/Scenarios/channel/s1.json": ""}, "", "", ""},
 		{"another index", map[string]string{"riverbasin/channel/RiverMileIndex.csv": "branch,grid,river,river_mile\n1,1,X,1\n"}, "RiverMileIndex.csv has changed since", "", ""},
-		{"no index", map[string]string{"riverbasin/channel/RiverMileIndex.csv": ""}, "RiverMileIndex.csv cannot be read now", "", ""},
+		{"no index", map[string]string{"riverbasin/channel/RiverMileIndex.csv": ""}, "RiverMileIndex.csv, which this result was made from, is no longer there", "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

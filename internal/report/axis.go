@@ -13,6 +13,9 @@ type scale struct {
 }
 
 func (s scale) at(v float64) float64 {
+	if s.low == s.high {
+		return s.from
+	}
 	return s.from + (v-s.low)/(s.high-s.low)*(s.to-s.from)
 }
 
@@ -25,9 +28,13 @@ type tick struct {
 // At is where the mark stands, as the page writes it.
 func (t tick) At() string { return coordinate(t.at) }
 
-// nice returns round values from low to high, about n of them.
+// nice returns round values from low to high, about n of them, none where these are
+// no numbers.
 func nice(low, high float64, n int) []float64 {
-	if !(high > low) {
+	switch {
+	case math.IsNaN(high-low) || math.IsInf(high-low, 0):
+		return nil
+	case !(high > low):
 		return []float64{low}
 	}
 	raw := (high - low) / float64(n)
@@ -40,7 +47,8 @@ func nice(low, high float64, n int) []float64 {
 		}
 	}
 	var list []float64
-	for k := math.Ceil(low/step - 1e-9); k*step <= high+step*1e-9; k++ {
+	// Where steps are lost in the digits of low, k does not move; so it is counted.
+	for k := math.Ceil(low/step - 1e-9); k*step <= high+step*1e-9 && len(list) <= 2*n; k++ {
 		list = append(list, k*step)
 	}
 	return list
@@ -78,7 +86,11 @@ func round(v float64) float64 {
 
 // decades marks powers of ten on a scale of logarithms to base ten, ten at most.
 func (s scale) decades() []tick {
-	every := math.Max(1, math.Ceil((s.high-s.low)/8))
+	const most = 8
+	if !(s.low >= -2*mostDecades && s.high <= 2*mostDecades) {
+		return nil
+	}
+	every := math.Max(1, math.Ceil((s.high-s.low)/most))
 	var list []tick
 	for d := math.Ceil(s.low - 1e-9); d <= s.high+1e-9; d++ {
 		if math.Mod(d, every) == 0 {
@@ -88,28 +100,38 @@ func (s scale) decades() []tick {
 	return list
 }
 
+// mostDecades bounds what a picture shows: 10 to the power of it and of its negative.
+const mostDecades = 30
+
 // logarithms is the range of a picture whose concentrations run from the tolerance
 // to the peak, whole decades, one at least.
 func logarithms(tolerance, peak float64) (low, high float64) {
-	low, high = math.Floor(math.Log10(tolerance)+1e-9), math.Ceil(math.Log10(peak)-1e-9)
+	within := func(c float64) float64 {
+		return math.Max(math.Pow(10, -mostDecades), math.Min(math.Pow(10, mostDecades), c)) // NaN stays, and is no scale
+	}
+	low, high = math.Floor(math.Log10(within(tolerance))+1e-9), math.Ceil(math.Log10(within(peak))-1e-9)
 	return low, math.Max(high, low+1)
 }
 
 // moments marks times on a scale of hours from the spill: hours in UTC, and the
 // day where it begins.
 func (r *Report) moments(s scale, n int) []tick {
+	const century = 876_600 // hours; beyond it are the times of no spill
 	span := s.high - s.low
+	if !(span >= 0 && s.low > -century && s.high < century) {
+		return nil
+	}
 	step := 24 * math.Ceil(span/24/float64(n))
-	for _, h := range []float64{0.25, 0.5, 1, 2, 3, 6, 12, 24} {
-		if span/h <= float64(n) {
-			step = h
+	for _, m := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440} {
+		if span*60/m <= float64(n) {
+			step = m / 60
 			break
 		}
 	}
-	every := time.Duration(step * float64(time.Hour))
+	every := time.Duration(math.Round(step*60)) * time.Minute
 	var list []tick
 	day := ""
-	for t := r.after(s.low).UTC().Truncate(every); r.since(t) <= s.high; t = t.Add(every) {
+	for t := r.after(s.low).UTC().Truncate(every); r.since(t) <= s.high && len(list) <= n+1; t = t.Add(every) {
 		if r.since(t) < s.low {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"rsmsjob/internal/plausible"
 	"rsmsjob/internal/plume"
@@ -28,9 +29,9 @@ type Stretch struct {
 }
 
 // Bands returns what rivers have shown at the intakes of the river of the spill
-// that lie downstream of it, as far as its hydrology is known. Each reach runs from
-// one intake to the next.
-func Bands(massKg float64, s Stretch, intakes []plume.Intake) []Band {
+// that lie downstream of it, as far as its hydrology is known, and those of these
+// intakes for which it is not. Each reach runs from one intake to the next.
+func Bands(massKg float64, s Stretch, intakes []plume.Intake) (bands []Band, unknown []plume.Intake) {
 	sense := float64(cmp.Or(s.Sense, 1))
 	down := func(mile float64) float64 { return sense * (mile - s.Spill) }
 	sites := slices.Clone(s.Sites)
@@ -42,7 +43,6 @@ func Bands(massKg float64, s Stretch, intakes []plume.Intake) []Band {
 		}
 	}
 	slices.SortFunc(below, func(a, b plume.Intake) int { return cmp.Compare(down(a.RiverMile), down(b.RiverMile)) })
-	var bands []Band
 	var reaches []plausible.Reach
 	at := 0.0 // miles below the spill
 	for _, in := range below {
@@ -50,6 +50,7 @@ func Bands(massKg float64, s Stretch, intakes []plume.Intake) []Band {
 		if to > at {
 			h, ok := s.Hydrology(s.River, in.RiverMile)
 			if !ok {
+				unknown = append(unknown, in)
 				continue // what is known further down holds for the whole way there
 			}
 			r := meanOver(sites, down, at, to)
@@ -57,11 +58,14 @@ func Bands(massKg float64, s Stretch, intakes []plume.Intake) []Band {
 			reaches = append(reaches, r)
 			at = to
 		}
-		if b, err := plausible.Along(massKg, reaches); err == nil {
-			bands = append(bands, Band{River: in.River, Mile: in.RiverMile, Band: b})
+		b, err := plausible.Along(massKg, reaches)
+		if err != nil {
+			unknown = append(unknown, in)
+			continue
 		}
+		bands = append(bands, Band{River: in.River, Mile: in.RiverMile, Band: b})
 	}
-	return bands
+	return bands, unknown
 }
 
 // meanOver is the reach between two distances below the spill, miles: flow and
@@ -91,7 +95,10 @@ func (b *Band) slowest() float64 { return b.Probable.Peak * b.Probable.Peak / b.
 
 // outside says how the engine leaves the band, "" where it does not.
 func (r *Report) outside(in *plume.Intake, b *Band) string {
-	if in.PeakTime == nil {
+	if in.LeadingEdge == nil && in.PeakTime == nil {
+		return r.missed(b)
+	}
+	if in.PeakTime == nil { // an older document
 		return ""
 	}
 	at, lasting := r.since(*in.PeakTime), r.Scenario.SpillDurationHours
@@ -104,4 +111,47 @@ func (r *Report) outside(in *plume.Intake, b *Band) string {
 		return fmt.Sprintf("the engine's peak of %s mg/L is above the highest that rivers have shown (%s mg/L)", number(in.PeakMgL), number(b.Fastest.PeakMgL))
 	}
 	return ""
+}
+
+// missed says that the engine never brings a plume that the band expects: one whose
+// slowest peak passes within the simulation, and whose most probable one would be
+// seen even after what is lost on the way.
+func (r *Report) missed(b *Band) string {
+	s := r.Scenario
+	peak := b.Probable.PeakMgL
+	if s.HalfLifeHours > 0 {
+		peak *= math.Exp2(-b.Probable.Peak / s.HalfLifeHours)
+	}
+	if b.slowest()+s.SpillDurationHours > s.SimulationHours || peak < r.tolerance() {
+		return ""
+	}
+	return fmt.Sprintf("the engine never brings the plume here, while rivers have shown its peak after %s h with %s mg/L; do not take it for clean", hours(b.Probable.Peak), number(peak))
+}
+
+// bandText is the band of an intake in a plain message, "" where there is none.
+func (r *Report) bandText(in *plume.Intake) string {
+	b := r.bandAt(in.River, in.RiverMile)
+	if b == nil {
+		return ""
+	}
+	return fmt.Sprintf("tracer studies: arrival %s h (fastest %s h), peak %s h (fastest %s h) after the spill, %s mg/L (highest %s mg/L)", hours(b.Probable.LeadingEdge),
+		hours(b.Fastest.LeadingEdge), hours(b.Probable.Peak), hours(b.Fastest.Peak), number(b.Probable.PeakMgL), number(b.Fastest.PeakMgL))
+}
+
+// unbanded says for which intakes there is no band though there could be one, "" for
+// none.
+func (r *Report) unbanded() string {
+	const most = 12
+	var names []string
+	for i := range r.Unbanded {
+		if i == most {
+			names = append(names, count(len(r.Unbanded)-most, "other", "others"))
+			break
+		}
+		names = append(names, isolated(nameOf(&r.Unbanded[i])))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "No band for " + strings.Join(names, ", ") + ": hydrology of basin.json gives nothing for their miles."
 }

@@ -25,9 +25,11 @@ seen.push("controls " + !by("controls").hidden);
 slider.value = "12"; slider.dispatchEvent(new Event("input"));
 seen.push("slider " + (line() !== first && by("clock").textContent !== "" && slider.getAttribute("aria-valuetext") === by("clock").textContent));
 slider.dispatchEvent(new KeyboardEvent("keydown", {key: " ", cancelable: true}));
-seen.push("plays " + (by("play").textContent === "Pause"));
+seen.push("plays " + (by("play").textContent === "Pause" && by("clock").getAttribute("aria-live") === "off"));
 by("play").click();
-seen.push("pauses " + (by("play").textContent === "Play"));
+seen.push("pauses " + (by("play").textContent === "Play" && by("clock").getAttribute("aria-live") === "polite"));
+dispatchEvent(new Event("beforeprint"));
+seen.push("prints " + [...document.querySelectorAll("details")].every((part) => part.open));
 seen.push("fits " + (document.documentElement.scrollWidth <= innerWidth));
 document.title = seen.join(", ");
 `
@@ -40,7 +42,7 @@ func TestInBrowser(t *testing.T) {
 		t.Fatalf("these tests need chromium (Debian: apt-get install chromium): %v", err)
 	}
 	s := small()
-	s.rivers = []string{"Ohio", "Beaver"}
+	s.rivers, s.intakes = []string{"Ohio", "Beaver"}, 20 // more places than are open
 	s.nameOf = func(i int) string { return strings.Repeat("Waterworks </script> ", 8) + plain(i) }
 	text := page(t, s.report())
 	sum := sha256.Sum256([]byte(drive))
@@ -60,7 +62,7 @@ func TestInBrowser(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", size, err, said.String())
 		}
 		title := regexp.MustCompile(`<title>(.*?)</title>`).FindStringSubmatch(string(dom))
-		if want := "tables 4, controls true, slider true, plays true, pauses true, fits true"; title == nil || title[1] != want {
+		if want := "tables 4, controls true, slider true, plays true, pauses true, prints true, fits true"; title == nil || title[1] != want {
 			t.Errorf("%s: %q, want %s", size, title, want)
 		}
 		for line := range strings.Lines(said.String()) {

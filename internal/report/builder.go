@@ -13,10 +13,10 @@ import (
 // Bounds of what a report keeps. A peak is never lost: a cell holds the highest
 // of what falls into it.
 const (
-	maxColumns = 400 // of time
-	maxMiles   = 300 // of a river
-	allMiles   = 600 // of all rivers together
-	maxCurves  = 2000
+	maxColumns = 400  // of time
+	maxMiles   = 300  // of a river
+	allMiles   = 600  // of all rivers together
+	maxCurves  = 2000 // that the plume reached
 )
 
 // field is the concentration along one river over time.
@@ -36,6 +36,8 @@ type course struct {
 	place river.Place
 	cells []float64 // by column, mg/L; 0 below the tolerance
 	hours []float64 // by column: when that was, from the spill
+	// unheld is a place that the plume reached when there were already maxCurves.
+	unheld bool
 }
 
 // Builder makes a Report from rows.
@@ -43,6 +45,7 @@ type Builder struct {
 	r       Report
 	byRiver map[string]int
 	byPlace map[spot]int
+	held    int // courses with cells
 }
 
 // spot is a place of the tables.
@@ -84,6 +87,7 @@ func (c *columns) span(column int) (first, last time.Time) {
 
 // New prepares a report. Facts must have a scenario; the rows follow.
 func New(facts Facts) *Builder {
+	facts = facts.prepared()
 	b := &Builder{r: Report{Facts: facts}, byRiver: map[string]int{}, byPlace: map[spot]int{}}
 	if len(facts.Edges) > 0 {
 		b.r.columns = newColumns(facts.Edges[0].Time)
@@ -102,7 +106,7 @@ func (b *Builder) fields() {
 		}
 	}
 	for _, s := range reached {
-		f := field{name: s.River, sense: sense(&s)}
+		f := field{name: s.River, sense: b.r.sense(s.River)}
 		low, high, _ := extent(&s)
 		f.layOut(b.r.Places, low, high, min(maxMiles, max(10, allMiles/len(reached))))
 		f.cells = make([]float64, f.bins()*b.r.columns.n)
@@ -122,17 +126,6 @@ func extent(s *plume.EdgeSeries) (low, high float64, ok bool) {
 		}
 	}
 	return low, high, ok
-}
-
-// sense is +1 where miles rise downstream, else -1: the leading edge is ahead of
-// the trailing one. A plume that is always at one place does not tell.
-func sense(s *plume.EdgeSeries) int {
-	for i, lead := range s.LeadingEdgeMile {
-		if trail := s.TrailingEdgeMile[i]; lead != nil && trail != nil && *lead < *trail {
-			return -1
-		}
-	}
-	return 1
 }
 
 // layOut sets the bins: one for each place of the river from low to high, with
@@ -197,7 +190,7 @@ func (b *Builder) courses() {
 		return cmp.Or(cmp.Compare(class(x), class(y)), cmp.Compare(x.River, y.River),
 			cmp.Compare(b.downstream(x), b.downstream(y)), cmp.Compare(x.Branch, y.Branch))
 	})
-	for _, p := range named[:min(len(named), maxCurves)] {
+	for _, p := range named {
 		b.byPlace[spot{p.River, p.Mile, p.Branch}] = len(b.r.curves)
 		b.r.curves = append(b.r.curves, course{place: p})
 	}
@@ -211,12 +204,7 @@ func class(p river.Place) int {
 }
 
 // downstream is the mile of a place, rising the way the water goes.
-func (b *Builder) downstream(p river.Place) float64 {
-	if i, ok := b.byRiver[p.River]; ok {
-		return float64(b.r.rivers[i].sense) * p.Mile
-	}
-	return p.Mile
-}
+func (b *Builder) downstream(p river.Place) float64 { return float64(b.r.sense(p.River)) * p.Mile }
 
 // Row adds a row of PlumeByTime, in any order.
 func (b *Builder) Row(row plume.Row) {
@@ -231,9 +219,18 @@ func (b *Builder) Row(row plume.Row) {
 		*cell = math.Max(*cell, row.ConcentrationMgL)
 		f.peak = math.Max(f.peak, row.ConcentrationMgL)
 	}
-	if i, ok := b.byPlace[spot{row.River, row.RiverMile, row.Branch}]; ok {
+	i, ok := b.byPlace[spot{row.River, row.RiverMile, row.Branch}]
+	if !ok { // the branches of a basin without an index are not known
+		i, ok = b.byPlace[spot{row.River, row.RiverMile, 0}]
+	}
+	if ok && row.ConcentrationMgL > 0 {
 		c := &b.r.curves[i]
 		if c.cells == nil { // most places of a long river are never reached
+			if b.held == maxCurves {
+				c.unheld = true
+				return
+			}
+			b.held++
 			c.cells, c.hours = make([]float64, b.r.columns.n), make([]float64, b.r.columns.n)
 		}
 		if row.ConcentrationMgL > c.cells[column] {
@@ -246,8 +243,11 @@ func (b *Builder) Row(row plume.Row) {
 func (b *Builder) Report() *Report {
 	r := b.r
 	r.curves = slices.DeleteFunc(r.curves, func(c course) bool {
-		in := r.intakeAt(c.place)
-		return c.cells == nil && (in == nil || in.LeadingEdge == nil)
+		if c.unheld {
+			r.unheld++
+			return true
+		}
+		return c.cells == nil && !r.reaches(c.place)
 	})
 	return &r
 }

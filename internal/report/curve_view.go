@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"strings"
@@ -31,19 +32,31 @@ const (
 	allPoints                                = 60_000
 )
 
-// curveViews draws the places that the plume reached.
-func (r *Report) curveViews() []curveView {
-	views := make([]curveView, 0, len(r.curves))
+// curveViews draws the places that the plume reached, as many as the page has room
+// for, in bytes; the first few always.
+func (r *Report) curveViews(room int) []curveView {
+	var views []curveView
 	for i := range r.curves {
-		views = append(views, r.curveView(&r.curves[i]))
+		v := r.curveView(&r.curves[i])
+		if room -= v.size(); room < 0 && i >= firstCurves {
+			break
+		}
+		views = append(views, v)
 	}
 	return views
+}
+
+// size is about what a curve takes in the page, in bytes.
+func (v *curveView) size() int {
+	const lineOfTick, lineOfDot, frame = 130, 60, 700
+	text := template.HTMLEscapeString(v.Name + v.Where + v.Summary)
+	return len(text) + len(v.Line) + lineOfTick*(len(v.Hours)+len(v.Levels)) + lineOfDot*len(v.Observed) + frame
 }
 
 func (r *Report) curveView(c *course) curveView {
 	in, observed := r.intakeAt(c.place), r.observedAt(c.place.Name)
 	points := r.points(c, in)
-	v := curveView{Name: cmp.Or(c.place.Name, "no name"), Where: c.place.River + ", mile " + mile(c.place.Mile)}
+	v := curveView{Name: nameOfPlace(c), Where: c.place.River + ", mile " + mile(c.place.Mile)}
 	from, to, most := points[0].h, points[len(points)-1].h, 0.0
 	at := 0.0
 	for _, p := range points {
@@ -51,13 +64,13 @@ func (r *Report) curveView(c *course) curveView {
 			at, most = p.h, p.c
 		}
 	}
-	v.Summary = fmt.Sprintf("%s, %s: the highest concentration is %s mg/L at %s.", v.Name, v.Where, number(most), clock(r.after(at)))
+	v.Summary = fmt.Sprintf("%s, %s: the highest concentration is %s mg/L at %s.", isolated(v.Name), v.Where, number(most), clock(r.after(at)))
 	top := most
 	if observed != nil {
 		for _, p := range observed.points() {
 			from, to, top = math.Min(from, p.h), math.Max(to, p.h), math.Max(top, p.c)
 		}
-		v.Summary += fmt.Sprintf(" Measured: %s mg/L at %s.", number(observed.PeakMgL), clock(r.after(observed.PeakHours)))
+		v.Summary += r.measured(observed)
 	}
 	band := r.spreadAt(in)
 	if drawn(band) {
@@ -88,22 +101,20 @@ func (r *Report) curveView(c *course) curveView {
 	return v
 }
 
-// points are a curve: its samples, thinned where there are many places, and
-// exactly the edges and the peak of an intake. A gap is drawn as none.
-func (r *Report) points(c *course, in *plume.Intake) []point {
-	points := c.samples(r.columns.n, r.thin())
-	step := r.outputHours() * float64(r.columns.group)
-	var list []point
-	for i, p := range points {
-		if i > 0 && p.h-points[i-1].h > 1.5*step*float64(r.thin()) {
-			list = append(list, point{points[i-1].h + step, 0}, point{p.h - step, 0})
-		}
-		list = append(list, p)
+// measured says what was measured at a place.
+func (r *Report) measured(o *Observation) string {
+	text := " Measured: a peak of " + number(o.PeakMgL) + " mg/L"
+	if o.PeakHours > 0 {
+		text += " at " + clock(r.after(o.PeakHours))
 	}
+	return text + "."
+}
+
+// points are a curve: its samples, thinned where there are many places, and
+// exactly the edges and the peak of an intake.
+func (r *Report) points(c *course, in *plume.Intake) []point {
+	list := r.samples(c)
 	if in == nil {
-		if len(list) > 0 {
-			list = append([]point{{list[0].h - step, 0}}, append(list, point{list[len(list)-1].h + step, 0})...)
-		}
 		return list
 	}
 	if in.LeadingEdge != nil {
@@ -119,32 +130,47 @@ func (r *Report) points(c *course, in *plume.Intake) []point {
 	return list
 }
 
-// samples are the highest of every few columns, without those that are clean.
-func (c *course) samples(columns, every int) []point {
+// samples are the highest of every few columns. Where the place is clean, a curve
+// is none at the first and at the last of the output times that say so: a time
+// that has a row, and one behind the simulation, are never among them.
+func (r *Report) samples(c *course) []point {
+	if c.cells == nil {
+		return nil
+	}
 	var list []point
-	for from := 0; from < columns && c.cells != nil; from += every {
-		best := point{}
-		for k := from; k < min(from+every, columns); k++ {
-			if c.cells[k] > best.c {
-				best = point{c.hours[k], c.cells[k]}
+	every, last := r.thin(), r.columns.n-1
+	dirty := false // the few columns before
+	for from := 0; from <= last; from += every {
+		to := min(from+every-1, last)
+		best, found := c.highest(from, to)
+		begin, _ := r.columns.span(from)
+		_, end := r.columns.span(to)
+		if _, next := c.highest(to+1, min(to+every, last)); !found {
+			if dirty {
+				list = append(list, point{r.since(begin), 0})
 			}
-		}
-		if best.c > 0 {
+			if next && !(dirty && begin.Equal(end)) {
+				list = append(list, point{r.since(end), 0})
+			}
+		} else {
 			list = append(list, best)
 		}
+		dirty = found
 	}
 	return list
+}
+
+// highest is the highest of some columns, found where one is not clean.
+func (c *course) highest(from, to int) (best point, found bool) {
+	for k := from; k <= to; k++ {
+		if c.cells[k] > best.c {
+			best, found = point{c.hours[k], c.cells[k]}, true
+		}
+	}
+	return best, found
 }
 
 // thin is how many columns share a point, so that the page stays small.
 func (r *Report) thin() int {
 	return 1 + len(r.curves)*r.columns.n/allPoints
-}
-
-// outputHours is the time from one output to the next.
-func (r *Report) outputHours() float64 {
-	if len(r.columns.times) < 2 {
-		return 1
-	}
-	return r.columns.times[1].Sub(r.columns.times[0]).Hours()
 }

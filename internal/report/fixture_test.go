@@ -115,6 +115,21 @@ func (s *spill) edges(name string) plume.EdgeSeries {
 	return e
 }
 
+// rows hands over all its rows.
+func (s *spill) rows(each func(plume.Row)) {
+	for _, name := range s.rivers {
+		for k := range s.times {
+			h := float64(k) * s.hours
+			for i := range s.places {
+				if c := s.field(s.below(i), h); c >= s.tolerance {
+					each(plume.Row{River: name, RiverMile: s.mile(i), Branch: 1, Grid: i + 1, Time: begin.Add(time.Duration(h * float64(time.Hour))),
+						ElapsedHours: h, ConcentrationMgL: c, JobID: "job-1"})
+				}
+			}
+		}
+	}
+}
+
 // report builds it, with all its rows.
 func (s *spill) report(change ...func(*report.Facts)) *report.Report {
 	facts := s.facts()
@@ -122,17 +137,7 @@ func (s *spill) report(change ...func(*report.Facts)) *report.Report {
 		c(&facts)
 	}
 	b := report.New(facts)
-	for _, name := range s.rivers {
-		for k := range s.times {
-			h := float64(k) * s.hours
-			for i := range s.places {
-				if c := s.field(s.below(i), h); c >= s.tolerance {
-					b.Row(plume.Row{River: name, RiverMile: s.mile(i), Branch: 1, Grid: i + 1, Time: begin.Add(time.Duration(h * float64(time.Hour))),
-						ElapsedHours: h, ConcentrationMgL: c, JobID: "job-1"})
-				}
-			}
-		}
-	}
+	s.rows(b.Row)
 	return b.Report()
 }
 

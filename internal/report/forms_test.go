@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"math"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,13 +36,13 @@ The plume reaches 2 of 2 intakes. First: Intake 0, from 2026-03-28 22:30Z, highe
 Intake 0 (Ohio, mile 0.00)
   arrives 2026-03-28 22:30Z
   peak    2026-03-28 22:30Z, 0.5272 mg/L
-  over    2026-03-28 23:18Z
+  over    2026-03-28 23:19Z
   above the level of concern of 0.6 mg/L: 0.00 h
 
 Intake 20 (Ohio, mile 30.77)
   arrives 2026-03-29 16:00Z
   peak    2026-03-29 18:15Z, 1.564 mg/L
-  over    2026-03-29 20:49Z
+  over    2026-03-29 20:50Z
   above the level of concern of 0.6 mg/L: 1.74 h
 
 CONFIDENCE
@@ -80,13 +82,44 @@ func TestCSV(t *testing.T) {
 	if err != nil || len(rows) != 7 || rows[1][0] != `'=HYPERLINK("x"), "y"` {
 		t.Errorf("%v, %v", rows, err)
 	}
-	b.Reset()
-	if err := r.CurvesCSV(&b); err != nil {
-		t.Fatal(err)
-	}
-	rows, err = csv.NewReader(strings.NewReader(b.String())).ReadAll()
-	if err != nil || len(rows) < 30 {
-		t.Errorf("%d rows, %v", len(rows), err)
+}
+
+// The table of curves has each row of the places with a name, with all its digits,
+// and no other.
+func TestCurvesAreTheRows(t *testing.T) {
+	s := small()
+	s.falling = true
+	for _, name := range []string{"with an index", "without"} {
+		facts := s.facts()
+		if name == "without" {
+			facts.Places = nil
+		}
+		named := map[float64]string{}
+		for _, in := range facts.Intakes {
+			named[in.RiverMile] = in.Name
+		}
+		want := [][]string{{"name", "river", "river_mile", "branch", "time", "elapsed_hours", "concentration_mg_l"}}
+		var b strings.Builder
+		c, err := report.NewCurves(&b, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.rows(func(row plume.Row) {
+			if err := c.Row(row); err != nil {
+				t.Fatal(err)
+			}
+			if place := named[row.RiverMile]; place != "" {
+				text := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+				want = append(want, []string{place, row.River, text(row.RiverMile), "1", row.Time.Format(time.RFC3339), text(row.ElapsedHours), text(row.ConcentrationMgL)})
+			}
+		})
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+		if err != nil || len(want) < 20 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %d rows, want %d, %v", name, len(got), len(want), err)
+		}
 	}
 }
 
@@ -102,9 +135,9 @@ func TestMap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows, lost, err := m.Close()
-	if rows != 2 || lost != 1 || err != nil {
-		t.Errorf("%d, %d, %v", rows, lost, err)
+	lost, err := m.Close()
+	if lost != 1 || err != nil {
+		t.Errorf("%d lost, %v", lost, err)
 	}
 	var doc struct {
 		Type     string
@@ -118,8 +151,11 @@ func TestMap(t *testing.T) {
 		doc.Features[0].Properties["time"] != begin.Format(time.RFC3339) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
-	if _, err := report.NewMap(&b, places[1:]); reason.Of(err) != reason.InvalidBasin {
+	if _, err := report.NewMap(&b, places[1:]); reason.Of(err) != reason.InvalidBasin || !strings.Contains(err.Error(), "has no columns") {
 		t.Errorf("without positions: %v", err)
+	}
+	if _, err := report.NewMap(&b, nil); reason.Of(err) != reason.InvalidBasin || !strings.Contains(err.Error(), "is missing or cannot be read") {
+		t.Errorf("without an index: %v", err)
 	}
 }
 
@@ -128,6 +164,9 @@ func TestReadObserved(t *testing.T) {
 	got, err := report.ReadObserved(strings.NewReader(head+"a,S1,1,2,3.5,0\nb,S1,1,2,3,4\na,S2,1,2,3,4\n"), "observed.csv", "a")
 	if err != nil || len(got) != 2 || got[0] != (report.Observation{Name: "S1", LeadHours: 1, PeakHours: 2, PeakMgL: 3.5}) {
 		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := report.ReadObserved(strings.NewReader("\ufeffScenario, name,LEAD10_H,peak_h,peak_mg_l,trail10_h\n"), "observed.csv", "a"); err != nil {
+		t.Errorf("a header by a spreadsheet: %v", err)
 	}
 	for text, want := range map[string]string{
 		"a,S1,1,2\n":       "observed.csv line 2: must have 6 columns: scenario, name, lead10_h, peak_h, peak_mg_l, trail10_h",
@@ -142,6 +181,22 @@ func TestReadObserved(t *testing.T) {
 	}
 }
 
+// A file without its header, or with more rows than are read, is no file of
+// observations: nothing is left out in silence.
+func TestObservedIsWhole(t *testing.T) {
+	const head = "scenario,name,lead10_h,peak_h,peak_mg_l,trail10_h\n"
+	for text, want := range map[string]string{
+		"a,S1,1,2,3.5,0\n": "observed.csv line 1: must be the header scenario,name,lead10_h,peak_h,peak_mg_l,trail10_h",
+		"scenario,name,peak_h,lead10_h,peak_mg_l,x\n":    "observed.csv line 1: must be the header scenario,name,lead10_h,peak_h,peak_mg_l,trail10_h",
+		head + strings.Repeat("b,S1,1,2,3,4\n", 100_001): "observed.csv line 100002: is row 100001, and a file may have 100000",
+	} {
+		_, err := report.ReadObserved(strings.NewReader(text), "observed.csv", "a")
+		if f := reason.Faults(err); len(f) != 1 || f[0].Detail() != want {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // The example of Jobson 1996: 6,000 kg, 15 km, one reach.
 func TestBands(t *testing.T) {
 	miles := 15 / river.KilometresPerMile
@@ -151,9 +206,9 @@ func TestBands(t *testing.T) {
 	for _, sense := range []int{1, -1} {
 		at := func(below float64) float64 { return 50 + float64(sense)*below }
 		intakes := []plume.Intake{{Name: "above", River: "Ohio", RiverMile: at(-1)}, {Name: "below", River: "Ohio", RiverMile: at(miles)}, {Name: "elsewhere", River: "Creek", RiverMile: at(miles)}}
-		bands := report.Bands(6000, report.Stretch{River: "Ohio", Spill: 50, Sense: sense, Hydrology: hydrology,
+		bands, unknown := report.Bands(6000, report.Stretch{River: "Ohio", Spill: 50, Sense: sense, Hydrology: hydrology,
 			Sites: []report.Site{{Mile: at(5), Flow: 3.35}, {Mile: at(-2), Flow: 3.35}}}, intakes)
-		if len(bands) != 1 || bands[0].Mile != at(miles) {
+		if len(bands) != 1 || bands[0].Mile != at(miles) || len(unknown) != 0 {
 			t.Fatalf("%+v", bands)
 		}
 		for _, v := range [][2]float64{{bands[0].Probable.Peak, 15.75}, {bands[0].Probable.LeadingEdge, 14.02}, {bands[0].Probable.PeakMgL, 179.8},

@@ -34,6 +34,11 @@ type page struct {
 	ZoneName         string
 	Concern          string
 	Curves, More     []curveView
+	LeftOut          string // how many curves the page has no room for, "" for none
+	LeftRows         string // how many intakes, likewise
+	LeftRivers       string // how many rivers, likewise
+	Unbanded         string // for which intakes there is no band, "" for none
+	Scripted         bool   // whether the page needs its script
 	Rivers           []riverView
 	Motion           *motions
 	Ramp             template.URL
@@ -63,6 +68,7 @@ type intakeRow struct {
 	PeakMgL, PeakExact           string
 	Above, AboveExact            string
 	Probable, Fastest            *passage
+	ArriveHours, PeakHours       string // of the engine, "" where there is none
 	Outside                      string
 }
 
@@ -80,8 +86,13 @@ type motions struct {
 	Rivers []motion `json:"rivers"`
 }
 
-// firstCurves is how many curves are seen before a reader asks for more.
-const firstCurves = 24
+// Bounds of the page.
+const (
+	firstCurves   = 24        // that are seen before a reader asks for more
+	maxPage       = 1_900_000 // bytes, which curves keep within
+	maxIntakeRows = 800       // of a table
+	maxRivers     = 24
+)
 
 // HTML writes the page: one file that needs no other and asks no network.
 func (r *Report) HTML(w io.Writer) error {
@@ -121,7 +132,7 @@ func (r *Report) page() (*page, error) {
 		return nil, err
 	}
 	low, high := logarithms(r.tolerance(), r.highest())
-	p := &page{Title: r.title(), Outcome: r.outcome(), Facts: r.facts(), Cautions: r.cautions(), Local: r.Zone != nil, Banded: len(r.Bands) > 0,
+	p := &page{Title: r.title(), Outcome: r.outcome(), Facts: r.facts(), Cautions: r.cautions(), Local: r.Zone != nil, Banded: len(r.Bands)+len(r.Unbanded) > 0, Unbanded: r.unbanded(),
 		Ramp: template.URL(ramp), RampLow: label(math.Pow(10, low)), RampHigh: label(math.Pow(10, high)), Mass: r.massView(), Rows: r.rows,
 		Tolerance: number(r.tolerance()), Thinned: r.thin() > 1 || r.columns.group > 1, Contact: r.Contact,
 		Spread: r.spreadView(), Sources: hashes(r.Inputs), Engines: hashes(r.Engines)}
@@ -131,18 +142,28 @@ func (r *Report) page() (*page, error) {
 	if c := r.Scenario.ThresholdMgL; c > 0 {
 		p.Concern = number(c)
 	}
-	for i := range r.Intakes {
+	for _, i := range r.shownIntakes() {
 		p.Intakes = append(p.Intakes, r.intakeRow(i))
 	}
-	p.Curves = r.curveViews()
-	p.Measured = slices.ContainsFunc(p.Curves, func(c curveView) bool { return len(c.Observed) > 0 })
-	if len(p.Curves) > firstCurves {
-		p.Curves, p.More = p.Curves[:firstCurves], p.Curves[firstCurves:]
+	if left := len(r.Intakes) - len(p.Intakes); left > 0 {
+		p.LeftRows = count(left, "intake", "intakes")
 	}
 	var moving []motion
 	if p.Rivers, moving, err = r.riverViews(); err != nil {
 		return nil, err
 	}
+	if left := r.wet() - len(p.Rivers); left > 0 {
+		p.LeftRivers = count(left, "river", "rivers")
+	}
+	p.Curves = r.curveViews(r.room(p))
+	if left := len(r.curves) - len(p.Curves) + r.unheld; left > 0 {
+		p.LeftOut = count(left, "place", "places")
+	}
+	p.Measured = slices.ContainsFunc(p.Curves, func(c curveView) bool { return len(c.Observed) > 0 })
+	if len(p.Curves) > firstCurves {
+		p.Curves, p.More = p.Curves[:firstCurves], p.Curves[firstCurves:]
+	}
+	p.Scripted = len(moving)+len(p.More) > 0
 	if len(moving) > 0 {
 		p.Motion = &motions{Top: profileTop, Bottom: profileLo, Left: profileLeft, Right: profileRight, Rivers: moving, Start: r.firstColumn()}
 		for c := range r.columns.n {
@@ -151,6 +172,40 @@ func (r *Report) page() (*page, error) {
 		}
 	}
 	return p, nil
+}
+
+// shownIntakes are those that the tables of the page have room for: those that are
+// reached before others, in the order of the water.
+func (r *Report) shownIntakes() []int {
+	var reached, clean []int
+	for i := range r.Intakes {
+		if r.Intakes[i].LeadingEdge != nil {
+			reached = append(reached, i)
+		} else {
+			clean = append(clean, i)
+		}
+	}
+	reached = reached[:min(len(reached), maxIntakeRows)]
+	list := append(reached, clean[:min(len(clean), maxIntakeRows-len(reached))]...)
+	slices.Sort(list)
+	return list
+}
+
+// room is how many bytes the curves may take in the page: what the rest leaves of
+// maxPage.
+func (r *Report) room(p *page) int {
+	const frame, row, passing, label = 60_000, 900, 60, 200
+	left := maxPage - frame - len(p.Cautions)*label
+	rows := len(p.Intakes)
+	if r.hasSpread() {
+		rows += len(p.Intakes)
+	}
+	left -= rows * row
+	for i := range p.Rivers {
+		left -= r.columns.n * (passing + p.Rivers[i].bins*4/3)
+		left -= len(p.Rivers[i].Heat) + len(p.Rivers[i].Highest) + len(p.Rivers[i].Lead) + len(p.Rivers[i].Trail)
+	}
+	return left
 }
 
 // firstColumn is the column of the highest concentration.
@@ -200,24 +255,37 @@ func (r *Report) flows() string {
 	return text
 }
 
-func (r *Report) moment(t *time.Time) *moment {
+// moment has the exact time and the one that is shown of it.
+func (r *Report) moment(t *time.Time, shown func(time.Time) time.Time) *moment {
 	if t == nil {
 		return nil
 	}
-	return &moment{t.UTC().Format(time.RFC3339Nano), clock(*t), r.local(*t)}
+	return &moment{t.UTC().Format(time.RFC3339Nano), clock(shown(*t)), r.local(shown(*t))}
 }
+
+// nearest is a time that is shown as the nearest minute: of a peak.
+func nearest(t time.Time) time.Time { return t.Round(time.Minute) }
 
 func (r *Report) intakeRow(i int) intakeRow {
 	in := &r.Intakes[i]
-	row := intakeRow{Name: nameOf(in), River: in.River, Mile: mile(in.RiverMile), MileExact: exact(in.RiverMile), Lead: r.moment(in.LeadingEdge),
-		Peak: r.moment(in.PeakTime), Trail: r.moment(in.TrailingEdge), Reached: in.LeadingEdge != nil, PeakMgL: number(in.PeakMgL), PeakExact: exact(in.PeakMgL)}
+	row := intakeRow{Name: nameOf(in), River: in.River, Mile: mile(in.RiverMile), MileExact: exact(in.RiverMile), Lead: r.moment(in.LeadingEdge, early),
+		Peak: r.moment(in.PeakTime, nearest), Trail: r.moment(in.TrailingEdge, late), Reached: in.LeadingEdge != nil, PeakMgL: number(in.PeakMgL), PeakExact: exact(in.PeakMgL)}
 	if h := in.HoursAboveThreshold; h != nil {
 		row.Above, row.AboveExact = hours(*h), exact(*h)
 	}
 	if b := r.bandAt(in.River, in.RiverMile); b != nil {
 		row.Probable, row.Fastest, row.Outside = passageOf(b.Probable), passageOf(b.Fastest), r.outside(in, b)
+		row.ArriveHours, row.PeakHours = r.hoursOf(in.LeadingEdge), r.hoursOf(in.PeakTime)
 	}
 	return row
+}
+
+// hoursOf is a time in hours from the spill, "" for none.
+func (r *Report) hoursOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return hours(r.since(*t))
 }
 
 func passageOf(p plausible.Passage) *passage {

@@ -47,7 +47,7 @@ func TestPageIsOfOnePiece(t *testing.T) {
 func TestNumbersAreThoseOfTheDocument(t *testing.T) {
 	s := small()
 	text := page(t, s.report())
-	rows := regexp.MustCompile(`(?s)<tr><th scope="row">(Intake \d+)<.*?</tr>`).FindAllStringSubmatch(text, -1)
+	rows := regexp.MustCompile(`(?s)<tr><th scope="row"><bdi>(Intake \d+)<.*?</tr>`).FindAllStringSubmatch(text, -1)
 	document, err := json.Marshal(s.facts().Intakes)
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +68,10 @@ func TestNumbersAreThoseOfTheDocument(t *testing.T) {
 				t.Errorf("%v: %s %v is not in its row as %s\n%s", in["name"], name, v, want, row)
 			}
 		}
-		for _, name := range []string{"leading_edge", "peak_time", "trailing_edge"} {
+		for name, half := range map[string]time.Duration{"leading_edge": 0, "peak_time": 30 * time.Second, "trailing_edge": time.Minute - 1} {
 			at, err := time.Parse(time.RFC3339Nano, in[name].(string))
-			if want := fmt.Sprintf(`<time datetime="%s">%s`, in[name], at.Format("2006-01-02 15:04Z")); err != nil || !strings.Contains(row, want) {
+			shown := at.Add(half).Truncate(time.Minute) // down, to the nearest, up
+			if want := fmt.Sprintf(`<time datetime="%s">%s`, in[name], shown.Format("2006-01-02 15:04Z")); err != nil || !strings.Contains(row, want) {
 				t.Errorf("%v: %s is not in its row as %s", in["name"], name, want)
 			}
 		}
@@ -90,7 +91,7 @@ func TestPageOfAnyResult(t *testing.T) {
 		{"no rows", func(s *spill) { s.clean = true }, []string{"reaches none of the 6 intakes", "not reached", "0 rows"}, []string{"<svg class=\"wide\" viewBox=\"0 0 900 410\"", "id=\"play\"", "<script"}},
 		{"no intakes", func(s *spill) { s.intakes = 0 }, []string{"has no intakes in its index", "id=\"play\""}, []string{"Concentration at each place"}},
 		{"one place", func(s *spill) { s.places, s.intakes = 1, 1 }, []string{"reaches 1 of 1 intake.", "Intake 0"}, nil},
-		{"one time", func(s *spill) { s.times = 1 }, []string{"<h1>"}, nil},
+		{"one time", func(s *spill) { s.times, s.hours = 1, 1 }, []string{"22:30Z", "<h3>Ohio</h3>", `"times":["2026-03-28 22:30Z"]`}, nil},
 		{"long names", func(s *spill) { s.nameOf = long; s.name = long(1) }, []string{long(100)}, nil},
 		{"markup", func(s *spill) { s.nameOf = markup; s.name = markup(7) }, []string{"&lt;/script&gt;&lt;script&gt;alert(7)"}, []string{"<script>alert", "<b onload"}},
 		{"tiny", func(s *spill) { s.peak, s.tolerance = 1e-7, 1e-9 }, []string{"1e-09"}, nil},

@@ -55,13 +55,17 @@ func (r *Report) massView() *massView {
 	if x.high == x.low {
 		x.high++
 	}
-	y := scale{0, max(slices.Max(b.InjectedKg), final.InjectedKg), massLo, massTop}
+	y := scale{0, final.InjectedKg, massLo, massTop}
+	for _, kg := range b.InjectedKg {
+		y.high = max(y.high, kg)
+	}
 	v.Hours, v.Levels = r.moments(x, 8), y.ticks(4)
 	below := make([]float64, len(b.Time))
 	every := 1 + len(b.Time)/maxColumns
 	for _, p := range parts {
 		v.Rows = append(v.Rows, row(p.name, p.colour, p.end))
-		if slices.Max(p.kg) <= 0 {
+		// A document may lack a part, which then is known at the end alone.
+		if len(p.kg) != len(b.Time) || slices.Max(p.kg) <= 0 {
 			continue
 		}
 		var upper, lower []string

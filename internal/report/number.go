@@ -27,22 +27,36 @@ func mile(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 // hours have two decimals.
 func hours(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// coordinate is a length in a picture.
+// coordinate is a length in a picture; what is no number stands at its edge.
 func coordinate(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "0"
+	}
 	return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64)
 }
 
 const minute = "2006-01-02 15:04"
 
-// clock is a time in UTC, to the minute.
-func clock(t time.Time) string { return t.UTC().Format(minute) + "Z" }
+// clock is a time in UTC, rounded to the minute.
+func clock(t time.Time) string { return t.UTC().Round(time.Minute).Format(minute) + "Z" }
+
+// early is a time that is shown as a minute that is not behind it: of an arrival.
+func early(t time.Time) time.Time { return t.UTC().Truncate(time.Minute) }
+
+// late is a time that is shown as a minute that is not before it: of an end.
+func late(t time.Time) time.Time {
+	if whole := early(t); whole.Before(t) {
+		return whole.Add(time.Minute)
+	}
+	return t
+}
 
 // local is a time in the zone of the basin, "" where it has none.
 func (r *Report) local(t time.Time) string {
 	if r.Zone == nil {
 		return ""
 	}
-	return t.In(r.Zone).Format(minute + " MST")
+	return t.Round(time.Minute).In(r.Zone).Format(minute + " MST")
 }
 
 // both is a time in UTC and in the zone of the basin.
@@ -53,9 +67,10 @@ func (r *Report) both(t time.Time) string {
 	return clock(t)
 }
 
-// after is a time by the hours since the spill.
+// after is a time by the hours since the spill, to the second, which hours as a
+// float64 still know.
 func (r *Report) after(hours float64) time.Time {
-	return r.start().Add(time.Duration(hours * float64(time.Hour)))
+	return r.start().Add(time.Duration(math.Round(hours*3600)) * time.Second)
 }
 
 // since is the hours from the spill to a time.
@@ -69,10 +84,11 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// shortened cuts a name to n characters, with an ellipsis.
+// shortened cuts a name to n characters, in the middle: names of one operator
+// often differ at their ends.
 func shortened(name string, n int) string {
 	if runes := []rune(name); len(runes) > n {
-		return string(runes[:n-1]) + "…"
+		return string(runes[:n/2]) + "…" + string(runes[len(runes)-(n-1-n/2):])
 	}
 	return name
 }

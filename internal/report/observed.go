@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
+	"strings"
 
 	"rsmsjob/internal/reason"
 )
@@ -35,40 +35,69 @@ func (o *Observation) points() []point {
 	return list
 }
 
-// maxObserved bounds how many rows of a file of observations are read.
+// maxObserved bounds how many rows a file of observations has, beside its header.
 const maxObserved = 100_000
 
-// ReadObserved reads what was measured during a scenario from a file with the
-// columns scenario, name, lead10_h, peak_h, peak_mg_l, trail10_h in this order,
-// under a header. Faults name file and line.
+// observedColumns are the columns of a file of observations, in this order.
+func observedColumns() []string {
+	return []string{"scenario", "name", "lead10_h", "peak_h", "peak_mg_l", "trail10_h"}
+}
+
+// ReadObserved reads what was measured during a scenario from a file with
+// observedColumns under a header that names them. Faults name file and line.
 func ReadObserved(r io.Reader, file, scenario string) ([]Observation, error) {
+	columns := observedColumns()
 	table := csv.NewReader(r)
-	table.FieldsPerRecord = 6
+	table.FieldsPerRecord = len(columns)
 	var list []Observation
-	for n := range maxObserved {
+	for n := 0; ; n++ {
 		row, err := table.Read()
 		if errors.Is(err, io.EOF) {
 			return list, nil
 		}
 		if bad, ok := errors.AsType[*csv.ParseError](err); ok {
-			return nil, &reason.Fault{File: file, Line: bad.Line, Problem: "must have 6 columns: scenario, name, lead10_h, peak_h, peak_mg_l, trail10_h"}
+			return nil, &reason.Fault{File: file, Line: bad.Line, Problem: "must have 6 columns: " + strings.Join(columns, ", ")}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		if n == 0 || row[0] != scenario {
+		line, _ := table.FieldPos(0)
+		switch {
+		case n == 0 && !isHeader(row):
+			return nil, &reason.Fault{File: file, Line: line, Problem: "must be the header " + strings.Join(columns, ",")}
+		case n > maxObserved:
+			return nil, &reason.Fault{File: file, Line: line, Problem: fmt.Sprintf("is row %d, and a file may have %d", n, maxObserved)}
+		case n == 0 || row[0] != scenario:
 			continue
 		}
-		var v [4]float64
-		for i, text := range row[2:] {
-			v[i], err = strconv.ParseFloat(text, 64)
-			if err != nil || !(v[i] >= 0 && v[i] <= math.MaxInt32) {
-				line, _ := table.FieldPos(2 + i)
-				return nil, &reason.Fault{File: file, Line: line, Field: []string{"lead10_h", "peak_h", "peak_mg_l", "trail10_h"}[i],
-					Problem: "must be a number of at least 0", Text: text}
-			}
+		o, fault := observation(row)
+		if fault != nil {
+			fault.File, fault.Line = file, line
+			return nil, fault
 		}
-		list = append(list, Observation{Name: row[1], LeadHours: v[0], PeakHours: v[1], PeakMgL: v[2], TrailHours: v[3]})
+		list = append(list, o)
 	}
-	return slices.Clip(list), nil
+}
+
+// isHeader reports whether a row names the columns, in any case of letters.
+func isHeader(row []string) bool {
+	for i, name := range observedColumns() {
+		if !strings.EqualFold(strings.TrimSpace(strings.TrimPrefix(row[i], "\ufeff")), name) {
+			return false
+		}
+	}
+	return true
+}
+
+// observation reads one row.
+func observation(row []string) (Observation, *reason.Fault) {
+	var v [4]float64
+	for i, text := range row[2:] {
+		var err error
+		v[i], err = strconv.ParseFloat(text, 64)
+		if err != nil || !(v[i] >= 0 && v[i] <= math.MaxInt32) {
+			return Observation{}, &reason.Fault{Field: observedColumns()[2+i], Problem: "must be a number of at least 0", Text: text}
+		}
+	}
+	return Observation{Name: row[1], LeadHours: v[0], PeakHours: v[1], PeakMgL: v[2], TrailHours: v[3]}, nil
 }

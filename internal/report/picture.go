@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rsmsjob/internal/drawing"
+	"rsmsjob/internal/plume"
 )
 
 // The pictures beside the page.
@@ -23,13 +24,13 @@ func Pictures() []string { return []string{CurvesPNG, CurvesSVG, MapPNG, MapSVG}
 
 // Lengths of a picture: that of one plot, and of the frame in it.
 const (
-	plotWidth, plotHeight                          = 900.0, 470.0
-	frameLeft, frameRight, frameTop, frameBottom   = 70.0, 880.0, 86.0, 426.0
-	titleSize, textSize                            = 17.0, 12.0
-	pixels                                         = 2 // of a PNG in a length of 1
-	maxLines                                       = 8 // curves that a picture may have and still be read
-	maxMaps                                        = 4 // rivers in the picture of the map, those reached first in the index
-	entryWidth, entryHeight, entriesInRow, nameLen = 202.5, 16.0, 4, 26
+	plotWidth, plotHeight                        = 900.0, 470.0
+	frameLeft, frameRight, frameTop, frameBottom = 70.0, 880.0, 86.0, 426.0
+	titleSize, textSize                          = 17.0, 12.0
+	pixels                                       = 2 // of a PNG in a length of 1
+	maxLines                                     = 8 // curves that a picture may have and still be read
+	maxMaps                                      = 4 // rivers in the picture of the map, those reached first in the index
+	entryWidth, entryHeight, entriesInRow        = 202.5, 16.0, 4
 )
 
 var (
@@ -65,7 +66,7 @@ type chart struct {
 
 // heading writes what a plot shows.
 func (c chart) heading(title, below string) {
-	c.Text(drawing.Point{X: frameLeft, Y: c.top + 26}, title, drawing.Words{Colour: ink, Size: titleSize, Bold: true})
+	c.Text(drawing.Point{X: frameLeft, Y: c.top + 26}, title, drawing.Words{Colour: ink, Size: titleSize, Bold: true, Most: frameRight - frameLeft})
 	c.Text(drawing.Point{X: frameLeft, Y: c.top + 44}, below, drawing.Words{Colour: faint, Size: textSize})
 }
 
@@ -88,7 +89,7 @@ func (c chart) entry(i int, text string, s drawing.Stroke) {
 	x := frameLeft + float64(i%entriesInRow)*entryWidth
 	y := c.top + 58 + float64(i/entriesInRow)*entryHeight
 	c.Line([]drawing.Point{{X: x, Y: y}, {X: x + 22, Y: y}}, s)
-	c.Text(drawing.Point{X: x + 28, Y: y + 4}, text, drawing.Words{Colour: ink, Size: textSize})
+	c.Text(drawing.Point{X: x + 28, Y: y + 4}, text, drawing.Words{Colour: ink, Size: textSize, Most: entryWidth - 36})
 }
 
 // curvePicture is the concentration at the places, evenly chosen where there are many.
@@ -105,7 +106,7 @@ func (r *Report) curvePicture() *drawing.Picture {
 	case n > len(chosen):
 		below = fmt.Sprintf("concentration against time at %d of %d places", len(chosen), n)
 	}
-	c.heading(shortened(oneLine(r.title()), 80), below)
+	c.heading(oneLine(r.title()), below)
 	c.axes(r.moments(x, 8), y.decades(), "mg/L")
 	for i, course := range chosen {
 		s := lineStroke(i)
@@ -114,16 +115,13 @@ func (r *Report) curvePicture() *drawing.Picture {
 			line = append(line, drawing.Point{X: x.at(math.Max(0, math.Min(x.high, q.h))), Y: y.at(math.Max(low, math.Log10(q.c)))})
 		}
 		c.Line(line, s)
-		c.entry(i, shortened(oneLine(nameOfPlace(course)), nameLen), s)
+		c.entry(i, oneLine(nameOfPlace(course)), s)
 	}
 	return c.Picture
 }
 
 func nameOfPlace(c *course) string {
-	if c.place.Name == "" {
-		return c.place.River + " mile " + mile(c.place.Mile)
-	}
-	return c.place.Name
+	return nameOf(&plume.Intake{Name: c.place.Name, River: c.place.River, RiverMile: c.place.Mile})
 }
 
 // chosen are the curves of the picture.
@@ -163,7 +161,7 @@ func (r *Report) mapPicture() *drawing.Picture {
 		r.mapOf(chart{p, plotHeight * float64(i)}, f)
 	}
 	if len(shown) == 0 {
-		chart{p, 0}.heading(shortened(oneLine(r.title()), 80), "no concentration reaches the tolerance")
+		chart{p, 0}.heading(oneLine(r.title()), "no concentration reaches the tolerance")
 	}
 	return p
 }
@@ -173,12 +171,12 @@ func (r *Report) mapOf(c chart, f *field) {
 	low, high := logarithms(r.tolerance(), r.highest())
 	x, last := r.hoursScale(frameLeft, frameRight)
 	y := scale{f.miles[0], f.miles[f.bins()], c.top + frameTop, c.top + frameBottom}
-	c.heading(shortened(oneLine(f.name+": "+r.title()), 80), "river mile against time, downstream below")
+	c.heading(oneLine(f.name+": "+r.title()), "river mile against time, downstream below")
 	c.axes(r.moments(x, 8), y.ticks(8), "mile")
 	c.Image(drawing.Point{X: frameLeft, Y: c.top + frameTop}, drawing.Point{X: x.at(last) - frameLeft, Y: frameBottom - frameTop}, f.heat(r.columns.n, low, high))
 	for _, m := range r.marks(f, y, 16) {
 		c.Line([]drawing.Point{{X: frameLeft, Y: m.at}, {X: frameRight, Y: m.at}}, drawing.Stroke{Colour: ink, Width: 0.8, Dash: 4})
-		c.Text(drawing.Point{X: frameRight - 4, Y: m.at - 3}, oneLine(m.Text), drawing.Words{Colour: ink, Size: textSize, Anchor: drawing.End})
+		c.Text(drawing.Point{X: frameRight - 4, Y: m.at - 3}, oneLine(m.Text), drawing.Words{Colour: ink, Size: textSize, Anchor: drawing.End, Most: (frameRight - frameLeft) / 2})
 	}
 	s := r.series(f.name)
 	lead, trail := lineStroke(3), lineStroke(5) // as on the page

@@ -33,10 +33,14 @@ type Facts struct {
 	Balance plume.Balance
 	Intakes []plume.Intake
 
-	Places   []river.Place // of the index
-	Observed []Observation
-	Bands    []Band
-	Ensemble *ensemble.Document // nil without one
+	Places []river.Place // of the index
+	// Downstream is +1 where the miles of a river rise downstream, -1 where they
+	// fall; a river that is not in it is read from the movement of its plume.
+	Downstream map[string]int
+	Observed   []Observation
+	Bands      []Band
+	Unbanded   []plume.Intake     // those that would have a band, and whose hydrology is not known
+	Ensemble   *ensemble.Document // nil without one
 }
 
 // Band is what rivers have shown at one intake, beside the engine.
@@ -52,6 +56,7 @@ type Report struct {
 	columns columns
 	rivers  []field  // those that the plume reached
 	curves  []course // places with a name that it reached
+	unheld  int      // places with a name that the bound of a report left out
 	rows    int
 }
 
@@ -84,6 +89,12 @@ func (r *Report) intakeAt(p river.Place) *plume.Intake {
 		}
 	}
 	return nil
+}
+
+// reaches reports whether a place is in the plume for all that is known.
+func (r *Report) reaches(p river.Place) bool {
+	in := r.intakeAt(p)
+	return in != nil && in.LeadingEdge != nil
 }
 
 // bandAt is the band at a place, nil where there is none.

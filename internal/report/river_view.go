@@ -12,36 +12,39 @@ import (
 
 // riverView is one river: its heat map and what moves along it.
 type riverView struct {
-	Name             string
-	Heat             template.URL
-	Width            string // of the heat map; its columns may reach beyond the last time
-	Hours, Miles     []tick
-	Lead, Trail      string // points of the edges, several runs of them
-	Marks            []tick // intakes by mile, in the heat map
-	Summary          string
-	Across           []tick // miles, in the profile
-	Levels           []tick // concentrations, in the profile
-	Highest          string // points of the highest along the river
-	Crossings        []tick // intakes by mile, in the profile
-	Concern          string // length of the level of concern, "" where it is not seen
-	Downstream, Zone string
+	Name         string
+	Heat         template.URL
+	Width        string // of the heat map; its columns may reach beyond the last time
+	Hours, Miles []tick
+	Lead, Trail  string // points of the edges, several runs of them
+	Marks        []tick // intakes by mile, in the heat map
+	Summary      string
+	Across       []tick // miles, in the profile
+	Levels       []tick // concentrations, in the profile
+	Highest      string // points of the highest along the river
+	Crossings    []tick // intakes by mile, in the profile
+	Concern      string // length of the level of concern, "" where it is not seen
+	Downstream   string
+	bins         int
 }
 
 // Lengths of the pictures of a river.
 const (
 	mapLeft, mapRight, mapTop, mapBottom             = 70.0, 880.0, 14.0, 366.0
 	profileLeft, profileRight, profileTop, profileLo = 70.0, 880.0, 14.0, 246.0
+	nameLen                                          = 36 // characters of a name in a picture
 )
 
 // motion is what the page moves along one river.
 type motion struct {
-	Name  string     `json:"name"`
-	X     []float64  `json:"x"`     // bin -> length
-	Cells string     `json:"cells"` // base64: column after column, a level 0..255 per bin
-	Lead  []*float64 `json:"lead"`
-	Trail []*float64 `json:"trail"`
-	Peak  []*float64 `json:"peak"`
-	At    []*float64 `json:"at"`
+	Name  string    `json:"name"`
+	X     []float64 `json:"x"`     // bin -> length
+	Cells string    `json:"cells"` // base64: column after column, a level 0..255 per bin
+	// By column, as the rest of the page writes them; null where there is none.
+	Lead  []*string `json:"lead"`
+	Trail []*string `json:"trail"`
+	Peak  []*string `json:"peak"`
+	At    []*string `json:"at"`
 }
 
 // hoursScale is the axis of time: each column is as wide as its times.
@@ -71,7 +74,7 @@ func (r *Report) riverViews() ([]riverView, []motion, error) {
 	var motions []motion
 	for i := range r.rivers {
 		f := &r.rivers[i]
-		if f.peak == 0 {
+		if f.peak == 0 || len(views) == maxRivers {
 			continue
 		}
 		v, err := r.riverView(f)
@@ -82,6 +85,17 @@ func (r *Report) riverViews() ([]riverView, []motion, error) {
 		motions = append(motions, r.motion(f))
 	}
 	return views, motions, nil
+}
+
+// wet counts the rivers that the plume reached.
+func (r *Report) wet() int {
+	n := 0
+	for i := range r.rivers {
+		if r.rivers[i].peak > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *Report) riverView(f *field) (riverView, error) {
@@ -95,7 +109,7 @@ func (r *Report) riverView(f *field) (riverView, error) {
 	y := scale{f.miles[0], f.miles[f.bins()], mapTop, mapBottom}
 	across := scale{f.miles[0], f.miles[f.bins()], profileLeft, profileRight}
 	up := scale{low, high, profileLo, profileTop}
-	v := riverView{Name: f.name, Heat: template.URL(url), Width: coordinate(x.at(last) - mapLeft),
+	v := riverView{Name: f.name, bins: f.bins(), Heat: template.URL(url), Width: coordinate(x.at(last) - mapLeft),
 		Hours: r.moments(x, 8), Miles: y.ticks(8), Across: across.ticks(10), Levels: up.decades(),
 		Lead: r.runs(s.LeadingEdgeMile, x, y), Trail: r.runs(s.TrailingEdgeMile, x, y), Highest: f.highest(r.columns.n, across, up),
 		Downstream: map[int]string{1: "rise", -1: "fall"}[f.sense], Summary: r.along(f, s)}
@@ -169,7 +183,7 @@ func (r *Report) marks(f *field, s scale, apart float64) []tick {
 			continue
 		}
 		last = at
-		list = append(list, tick{at, shortened(in.Name, 18)})
+		list = append(list, tick{at, shortened(nameOf(&in), nameLen)})
 	}
 	return list
 }
@@ -189,8 +203,17 @@ func (r *Report) along(f *field, s *plume.EdgeSeries) string {
 		return ""
 	}
 	return fmt.Sprintf("%s: the plume is in the river from %s to %s. At the first of these times it reaches from mile %s to mile %s, at the last from mile %s to mile %s. The highest concentration is %s mg/L.",
-		f.name, clock(s.Time[first]), clock(s.Time[last]), mile(*s.TrailingEdgeMile[first]), mile(*s.LeadingEdgeMile[first]),
+		f.name, clock(early(s.Time[first])), clock(late(s.Time[last])), mile(*s.TrailingEdgeMile[first]), mile(*s.LeadingEdgeMile[first]),
 		mile(*s.TrailingEdgeMile[last]), mile(*s.LeadingEdgeMile[last]), number(f.peak))
+}
+
+// written is a value in a form, nil where there is none.
+func written(form func(float64) string, value *float64) *string {
+	if value == nil {
+		return nil
+	}
+	text := form(*value)
+	return &text
 }
 
 // motion is the river column by column.
@@ -209,8 +232,8 @@ func (r *Report) motion(f *field) motion {
 			cells = append(cells, byte(level(f.at(bin, c, r.columns.n), low, high, 255)))
 		}
 		i := c * r.columns.group
-		m.Lead, m.Trail = append(m.Lead, s.LeadingEdgeMile[i]), append(m.Trail, s.TrailingEdgeMile[i])
-		m.Peak, m.At = append(m.Peak, s.PeakMgL[i]), append(m.At, s.PeakMile[i])
+		m.Lead, m.Trail = append(m.Lead, written(mile, s.LeadingEdgeMile[i])), append(m.Trail, written(mile, s.TrailingEdgeMile[i]))
+		m.Peak, m.At = append(m.Peak, written(number, s.PeakMgL[i])), append(m.At, written(mile, s.PeakMile[i]))
 	}
 	m.Cells = base64.StdEncoding.EncodeToString(cells)
 	return m

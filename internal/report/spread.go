@@ -68,20 +68,23 @@ func (r *Report) spreadView() *spreadView {
 	if e.Failed > 0 {
 		v.Failed = count(e.Failed, "run", "runs")
 	}
-	for i := range e.Intakes {
-		b := &e.Intakes[i]
-		row := spreadRow{Name: nameOf(&plume.Intake{Name: b.Name, River: b.River, RiverMile: b.RiverMile}), River: b.River, Reached: of(b.Reached, e.Completed)}
+	for _, i := range r.shownIntakes() {
+		b := r.spreadAt(&r.Intakes[i])
+		if b == nil {
+			continue
+		}
+		row := spreadRow{Name: nameOf(&r.Intakes[i]), River: b.River, Reached: of(b.Reached, e.Completed)}
 		if b.AboveThreshold != nil {
 			row.Above = of(*b.AboveThreshold, e.Completed)
 		}
 		if b.LeadingEdge != nil && b.PeakTime != nil && b.PeakMgL != nil {
-			row.Lead = &momentSpan{r.moment(&b.LeadingEdge.P05), r.moment(&b.LeadingEdge.P95)}
-			row.Peak = &momentSpan{r.moment(&b.PeakTime.P05), r.moment(&b.PeakTime.P95)}
+			row.Lead = &momentSpan{r.moment(&b.LeadingEdge.P05, early), r.moment(&b.LeadingEdge.P95, late)}
+			row.Peak = &momentSpan{r.moment(&b.PeakTime.P05, early), r.moment(&b.PeakTime.P95, late)}
 			row.Low, row.High = number(b.PeakMgL.P05), number(b.PeakMgL.P95)
 			row.LowExact, row.HighExact = exact(b.PeakMgL.P05), exact(b.PeakMgL.P95)
 		}
 		if b.TrailingEdge != nil {
-			row.End = r.moment(&b.TrailingEdge.P95)
+			row.End = r.moment(&b.TrailingEdge.P95, late)
 		}
 		if left := b.Reached - b.Passed; left > 0 {
 			row.Passed = of(left, e.Completed)
@@ -104,7 +107,7 @@ func (r *Report) spreadText(in *plume.Intake) string {
 		return text
 	}
 	return text + fmt.Sprintf("; 90 %% of these arrive between %s and %s, peak %s to %s mg/L",
-		r.both(b.LeadingEdge.P05), r.both(b.LeadingEdge.P95), number(b.PeakMgL.P05), number(b.PeakMgL.P95))
+		r.both(early(b.LeadingEdge.P05)), r.both(late(b.LeadingEdge.P95)), number(b.PeakMgL.P05), number(b.PeakMgL.P95))
 }
 
 // shade is how the spread is drawn in a curve: a box where 90 % of the peaks are,

@@ -35,22 +35,44 @@ func (r *Report) IntakesCSV(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	return written(out.WriteAll(rows))
+	return ofTable(out.WriteAll(rows))
 }
 
-// CurvesCSV writes the points of every curve of the page.
-func (r *Report) CurvesCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	out.UseCRLF = true
-	rows := [][]string{{"name", "river", "river_mile", "branch", "time", "elapsed_hours", "concentration_mg_l"}}
-	for i := range r.curves {
-		c := &r.curves[i]
-		for _, p := range r.points(c, r.intakeAt(c.place)) {
-			at := r.after(p.h)
-			rows = append(rows, []string{cell(c.place.Name), cell(c.place.River), exact(c.place.Mile), strconv.Itoa(c.place.Branch), stamp(&at), exact(p.h), exact(p.c)})
+// Curves writes the rows of every intake and every place with a name, as they are in
+// the table, one after the other.
+type Curves struct {
+	out   *csv.Writer
+	names map[spot]string
+}
+
+// NewCurves begins a table of the places of a result.
+func NewCurves(w io.Writer, facts Facts) (*Curves, error) {
+	c := &Curves{out: csv.NewWriter(w), names: map[spot]string{}}
+	c.out.UseCRLF = true
+	for _, p := range facts.prepared().Places {
+		if p.Name != "" || p.Feature == river.Intake {
+			c.names[spot{p.River, p.Mile, p.Branch}] = cell(p.Name)
 		}
 	}
-	return written(out.WriteAll(rows))
+	return c, ofTable(c.out.Write([]string{"name", "river", "river_mile", "branch", "time", "elapsed_hours", "concentration_mg_l"}))
+}
+
+// Row adds a row of PlumeByTime; one of another place is left out.
+func (c *Curves) Row(row plume.Row) error {
+	name, ok := c.names[spot{row.River, row.RiverMile, row.Branch}]
+	if !ok { // the branches of a basin without an index are not known
+		name, ok = c.names[spot{row.River, row.RiverMile, 0}]
+	}
+	if !ok {
+		return nil
+	}
+	return ofTable(c.out.Write([]string{name, cell(row.River), exact(row.RiverMile), strconv.Itoa(row.Branch), stamp(&row.Time), exact(row.ElapsedHours), exact(row.ConcentrationMgL)}))
+}
+
+// Close ends the table.
+func (c *Curves) Close() error {
+	c.out.Flush()
+	return ofTable(c.out.Error())
 }
 
 // cell keeps a name from being taken for a formula by a spreadsheet.
@@ -68,7 +90,7 @@ func stamp(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func written(err error) error {
+func ofTable(err error) error {
 	if err != nil {
 		return fmt.Errorf("write the table: %w", err)
 	}
@@ -79,8 +101,8 @@ func written(err error) error {
 type Map struct {
 	w    io.Writer
 	at   map[spot]river.Place
-	rows int
-	lost int // rows without a position
+	some bool // whether there is a row already
+	lost int  // rows without a position
 }
 
 // NewMap begins a map of places, some of which must have a position.
@@ -91,11 +113,14 @@ func NewMap(w io.Writer, places []river.Place) (*Map, error) {
 			m.at[spot{p.River, p.Mile, p.Branch}] = p
 		}
 	}
+	if len(places) == 0 {
+		return nil, reason.New(reason.InvalidBasin, "RiverMileIndex.csv is missing or cannot be read now; a map needs its columns latitude and longitude")
+	}
 	if len(m.at) == 0 {
 		return nil, reason.New(reason.InvalidBasin, "RiverMileIndex.csv has no columns latitude and longitude; a map needs them")
 	}
 	_, err := io.WriteString(w, `{"type":"FeatureCollection","features":[`)
-	return m, written(err)
+	return m, ofTable(err)
 }
 
 // feature is one point of the map.
@@ -127,19 +152,19 @@ func (m *Map) Row(row plume.Row) error {
 	f.Geometry.Type, f.Geometry.Coordinates = "Point", [2]float64{p.Longitude, p.Latitude}
 	text, err := json.Marshal(f)
 	if err != nil {
-		return written(err)
+		return ofTable(err)
 	}
-	if m.rows > 0 {
+	if m.some {
 		text = append([]byte(",\n"), text...)
 	}
-	m.rows++
+	m.some = true
 	_, err = m.w.Write(text)
-	return written(err)
+	return ofTable(err)
 }
 
-// Close ends the map and returns how many rows are in it, and how many are not
-// because their place has no position.
-func (m *Map) Close() (rows, lost int, err error) {
+// Close ends the map and returns how many rows are not in it because their place has
+// no position.
+func (m *Map) Close() (lost int, err error) {
 	_, err = io.WriteString(m.w, "]}\n")
-	return m.rows, m.lost, written(err)
+	return m.lost, ofTable(err)
 }

@@ -29,6 +29,9 @@ func (r *Report) Text(w io.Writer) error {
 	if r.hasSpread() {
 		fmt.Fprintf(&b, "- The ranges are of %s. What else a model does not know is not in them.\n", r.varied())
 	}
+	if text := r.unbanded(); text != "" {
+		fmt.Fprintf(&b, "- %s\n", oneLine(text))
+	}
 	for _, c := range r.cautions() {
 		fmt.Fprintf(&b, "- %s\n", oneLine(c))
 	}
@@ -44,31 +47,34 @@ func (r *Report) Text(w io.Writer) error {
 // intakeText is one intake: a line where it is clean, a few where it is not.
 func (r *Report) intakeText(b *strings.Builder, i int) {
 	in := &r.Intakes[i]
-	fmt.Fprintf(b, "\n%s (%s, mile %s)", oneLine(nameOf(in)), in.River, mile(in.RiverMile))
+	fmt.Fprintf(b, "\n%s (%s, mile %s)", isolated(oneLine(nameOf(in))), in.River, mile(in.RiverMile))
 	if in.LeadingEdge == nil {
 		b.WriteString(": not reached\n")
-		r.spreadLine(b, in)
+		r.beside(b, in)
 		return
 	}
-	fmt.Fprintf(b, "\n  arrives %s\n", r.both(*in.LeadingEdge))
+	fmt.Fprintf(b, "\n  arrives %s\n", r.both(early(*in.LeadingEdge)))
 	if in.PeakTime != nil {
 		fmt.Fprintf(b, "  peak    %s, %s mg/L\n", r.both(*in.PeakTime), number(in.PeakMgL))
 	}
 	if in.TrailingEdge != nil {
-		fmt.Fprintf(b, "  over    %s\n", r.both(*in.TrailingEdge))
+		fmt.Fprintf(b, "  over    %s\n", r.both(late(*in.TrailingEdge)))
 	} else {
 		b.WriteString("  over    not before the end of the simulation\n")
 	}
 	if h := in.HoursAboveThreshold; h != nil && r.Scenario.ThresholdMgL > 0 {
 		fmt.Fprintf(b, "  above the level of concern of %s mg/L: %s h\n", number(r.Scenario.ThresholdMgL), hours(*h))
 	}
-	r.spreadLine(b, in)
+	r.beside(b, in)
 }
 
-// spreadLine is how far the answer for an intake moves, where that is known.
-func (r *Report) spreadLine(b *strings.Builder, in *plume.Intake) {
-	if text := r.spreadText(in); text != "" {
-		fmt.Fprintf(b, "  %s\n", text)
+// beside is what rivers have shown at an intake, and how far the answer for it
+// moves, where that is known.
+func (r *Report) beside(b *strings.Builder, in *plume.Intake) {
+	for _, text := range []string{r.bandText(in), r.spreadText(in)} {
+		if text != "" {
+			fmt.Fprintf(b, "  %s\n", text)
+		}
 	}
 }
 

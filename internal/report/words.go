@@ -66,7 +66,7 @@ func (r *Report) outcome() string {
 		return fmt.Sprintf("The plume reaches none of the %s within %s h.", count(len(r.Intakes), "intake", "intakes"), number(r.Scenario.SimulationHours))
 	}
 	first := r.first()
-	text := fmt.Sprintf("The plume reaches %d of %s. First: %s, from %s", n, count(len(r.Intakes), "intake", "intakes"), nameOf(first), clock(*first.LeadingEdge))
+	text := fmt.Sprintf("The plume reaches %d of %s. First: %s, from %s", n, count(len(r.Intakes), "intake", "intakes"), isolated(nameOf(first)), clock(early(*first.LeadingEdge)))
 	if first.PeakTime != nil {
 		text += fmt.Sprintf(", highest %s mg/L at %s", number(first.PeakMgL), clock(*first.PeakTime))
 	}
@@ -103,18 +103,59 @@ func (r *Report) cautions() []string {
 	for i := range r.Intakes {
 		in := &r.Intakes[i]
 		if in.LeadingEdge != nil && in.TrailingEdge == nil {
-			list = append(list, nameOf(in)+": the plume is still there when the simulation ends; its end is not known. Run it again with more SimulationHours.")
+			list = append(list, isolated(nameOf(in))+": the plume is still there when the simulation ends; its end is not known. Run it again with more SimulationHours.")
 		}
 		if b := r.bandAt(in.River, in.RiverMile); b != nil {
 			if text := r.outside(in, b); text != "" {
-				list = append(list, nameOf(in)+": "+text+".")
+				list = append(list, isolated(nameOf(in))+": "+text+".")
 			}
 		}
 	}
-	for _, w := range r.Warnings {
+	for _, w := range folded(r.Warnings) {
 		list = append(list, sentence(w))
 	}
 	return list
+}
+
+// folded are warnings with those of the lines of one file in one, where there are
+// more than few: they would bury the others.
+func folded(warnings []string) []string {
+	const few = 3
+	all := map[string]int{}
+	for _, w := range warnings {
+		if file, n := ofLine(w); file != "" {
+			all[file] += n
+		}
+	}
+	var list []string
+	told := map[string]bool{}
+	for _, w := range warnings {
+		file, _ := ofLine(w)
+		switch {
+		case file == "" || all[file] <= few:
+			list = append(list, w)
+		case !told[file]:
+			told[file] = true
+			list = append(list, fmt.Sprintf("%s: %d warnings, first: %s", file, all[file], strings.TrimPrefix(w, file+" ")))
+		}
+	}
+	return list
+}
+
+// ofLine is the file of a warning about one of its lines, and how many warnings it
+// stands for: a list that was cut ends with how many more there are.
+func ofLine(warning string) (file string, n int) {
+	file, rest, _ := strings.Cut(warning, " ")
+	if cut, isCut := strings.CutSuffix(file, ":"); isCut {
+		if _, err := fmt.Sscanf(rest, "and %d more warnings", &n); err == nil {
+			return cut, n
+		}
+	}
+	var line int
+	if _, err := fmt.Sscanf(rest, "line %d:", &line); err != nil {
+		return "", 0
+	}
+	return file, 1
 }
 
 // sentence ends a warning with a full stop.

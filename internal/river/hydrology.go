@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"rsmsjob/internal/reason"
@@ -40,6 +41,18 @@ func (b *Basin) HydrologyAt(river string, mile float64) (h Hydrology, ok bool) {
 	part := (mile - from.Mile) / (to.Mile - from.Mile)
 	return Hydrology{River: river, Mile: mile, DrainageKm2: from.DrainageKm2 + part*(to.DrainageKm2-from.DrainageKm2),
 		MeanFlow: from.MeanFlow + part*(to.MeanFlow-from.MeanFlow)}, true
+}
+
+// UnusedHydrology warns of rivers with hydrology that the index does not have: their
+// names may be misspelt.
+func (b *Basin) UnusedHydrology(x *Index) []Warning {
+	warn := &warnings{file: b.File}
+	for _, river := range slices.Sorted(maps.Keys(b.hydrology)) {
+		if !slices.Contains(x.Rivers(), river) {
+			warn.add(0, "hydrology names the river %s, which the index does not have; it is not used", quoted(river))
+		}
+	}
+	return warn.all()
 }
 
 // hydrology reads the list of hydrology by river, each sorted by mile.

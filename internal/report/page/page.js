@@ -1,5 +1,10 @@
 "use strict";
+// Paper cannot be opened.
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details")) part.open = true;
+});
 (() => {
+  if (!document.getElementById("motion")) return;
   const data = JSON.parse(document.getElementById("motion").textContent);
   const slider = document.getElementById("when");
   const button = document.getElementById("play");
@@ -12,11 +17,10 @@
   }));
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-  const digits = (v) => Number(v.toPrecision(4)).toString();
   const sentence = (river, k) => {
     if (river.lead[k] === null) return "No plume at this time.";
-    return "Plume from mile " + river.trail[k].toFixed(2) + " to mile " + river.lead[k].toFixed(2) +
-      ", highest " + digits(river.peak[k]) + " mg/L at mile " + river.at[k].toFixed(2) + ".";
+    const highest = river.peak[k] === null ? "" : ", highest " + river.peak[k] + " mg/L at mile " + river.at[k];
+    return "Plume from mile " + river.trail[k] + " to mile " + river.lead[k] + highest + ".";
   };
   const show = (k) => {
     for (const river of rivers) {
@@ -40,6 +44,7 @@
   const pause = () => {
     clearInterval(timer);
     timer = 0;
+    clock.setAttribute("aria-live", "polite");
     button.textContent = "Play";
   };
   const step = () => {
@@ -52,6 +57,7 @@
   };
   const play = () => {
     if (Number(slider.value) >= Number(slider.max)) slider.value = "0";
+    clock.setAttribute("aria-live", "off"); // a voice cannot keep up
     button.textContent = "Pause";
     timer = setInterval(step, calm.matches ? 1000 : Math.max(40, 12000 / data.times.length));
   };
