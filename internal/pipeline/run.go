@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"rsmsjob/internal/engine"
@@ -76,6 +77,7 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
 	runner := r.runner(plan)
+	defer runner.Keeping.Wait()
 	if err := runner.Run(ctx, dir); err != nil {
 		return noRoom(dir, err)
 	}
@@ -113,7 +115,7 @@ func forget(ctx context.Context, runner *engine.Runner, err error) {
 // since it was asked for: by an attempt that was killed.
 func (r *run) runner(plan *engine.Plan) *engine.Runner {
 	runner := &engine.Runner{Set: r.set, Check: plan.Check, StepTimeout: r.StepTimeout, Grace: r.Grace, Supervisor: r.Supervisor,
-		Env: r.EngineEnv, Log: r.Log, Progress: r.step}
+		Env: r.EngineEnv, Log: r.Log, Progress: r.step, Keeping: new(sync.WaitGroup)}
 	if r.StepCache == nil {
 		return runner
 	}
