@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -39,13 +40,14 @@ type resume struct {
 	sums     sums     // of files of the run folder
 	programs sums     // of files outside of it, by path
 
-	keeping sync.WaitGroup
+	keeping *sync.WaitGroup
 	one     sync.Mutex // held while an entry is written
 }
 
 func (r *Runner) resume(dir string, env []string) *resume {
 	r.used = nil
-	return &resume{Runner: r, dir: dir, env: slices.DeleteFunc(env, temporary), sums: sums{}, programs: sums{}}
+	return &resume{Runner: r, dir: dir, env: slices.DeleteFunc(env, temporary), sums: sums{}, programs: sums{},
+		keeping: cmp.Or(r.Keeping, new(sync.WaitGroup))}
 }
 
 // use is a key that a run has used.
@@ -208,6 +210,9 @@ func (c *resume) doubt(ctx context.Context, err error) {
 func (r *Runner) Forget(ctx context.Context) {
 	if r.Cache == nil {
 		return
+	}
+	if r.Keeping != nil {
+		r.Keeping.Wait() // what is dropped must not come back
 	}
 	for _, u := range r.used {
 		r.Cache.Drop(ctx, u.key)

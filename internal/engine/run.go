@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"rsmsjob/internal/process"
@@ -32,7 +33,10 @@ type Runner struct {
 	// Cache keeps what steps left; nil is none. What is taken from it counts as what
 	// the engine would have left.
 	Cache Cache
-	Log   *slog.Logger
+	// Keeping counts what is still being kept when Run has returned: its owner waits
+	// for it before the folder goes. Where it is nil, Run waits.
+	Keeping *sync.WaitGroup
+	Log     *slog.Logger
 	// Progress hears the engine's name and which part of it is done, 0..1.
 	Progress func(step string, part float64)
 
@@ -47,7 +51,9 @@ const maxOutput = 64 << 20
 // the full story of the error only.
 func (r *Runner) Run(ctx context.Context, dir string) error {
 	c := r.resume(dir, slices.Concat(r.Env, r.Set.Env))
-	defer c.keeping.Wait()
+	if r.Keeping == nil {
+		defer c.keeping.Wait()
+	}
 	env := slices.Clone(r.Env)
 	if r.Set.Foreign {
 		// Programs that know fixed names for their scratch files must not meet

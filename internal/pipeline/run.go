@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"rsmsjob/internal/engine"
@@ -76,6 +77,7 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
 	runner := r.runner(plan)
+	defer runner.Keeping.Wait()
 	if err := runner.Run(ctx, dir); err != nil {
 		return noRoom(dir, err)
 	}
@@ -120,7 +122,7 @@ func forget(ctx context.Context, runner *engine.Runner, err error) {
 // runner is what runs the engines.
 func (r *run) runner(plan *engine.Plan) *engine.Runner {
 	return &engine.Runner{Set: r.set, Check: plan.Check, StepTimeout: r.StepTimeout, Grace: r.Grace, Supervisor: r.Supervisor,
-		Env: r.EngineEnv, Cache: r.steps, Log: r.Log, Progress: r.step}
+		Env: r.EngineEnv, Cache: r.steps, Log: r.Log, Progress: r.step, Keeping: new(sync.WaitGroup)}
 }
 
 // stepCache is the cache of the run, nil for none. One that is to do all anew uses

@@ -33,6 +33,9 @@ type pending struct {
 	ctx  context.Context
 	err  error // first error of writing; then it cannot be committed
 	done bool
+	// loose is set where a file that a power failure spoils is found out: it is not
+	// waited for until it is on disk.
+	loose bool
 }
 
 // create begins a file and removes what killed processes left of the same one.
@@ -119,7 +122,8 @@ func (p *pending) Write(b []byte) (int, error) {
 	return n, p.err
 }
 
-// Commit gives the file its name, in one step, after all of it is on disk.
+// Commit gives the file its name, in one step, after all of it is on disk, unless
+// it is loose.
 func (p *pending) Commit() error {
 	if p.done {
 		return fs.ErrClosed
@@ -127,7 +131,7 @@ func (p *pending) Commit() error {
 	if p.err == nil && p.ctx.Err() != nil {
 		p.err = context.Cause(p.ctx)
 	}
-	if p.err == nil {
+	if p.err == nil && !p.loose {
 		p.err = writeFailure(p.path, p.file.Sync())
 	}
 	if p.err == nil {
@@ -140,6 +144,9 @@ func (p *pending) Commit() error {
 	}
 	p.done = true
 	p.file.Close()
+	if p.loose {
+		return nil
+	}
 	return writeFailure(p.path, syncFolder(p.root, path.Dir(p.path)))
 }
 

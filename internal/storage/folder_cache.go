@@ -44,6 +44,7 @@ func (c *FolderCache) Put(ctx context.Context, key string, write func(io.Writer)
 		return err
 	}
 	defer p.Abort()
+	p.loose = true // entries have hashes
 	if err := write(p); err != nil {
 		return err
 	}
