@@ -56,7 +56,10 @@ func (v *curveView) size() int {
 func (r *Report) curveView(c *course) curveView {
 	in, observed := r.intakeAt(c.place), r.observedAt(c.place.Name)
 	points := r.points(c, in)
-	v := curveView{Name: nameOfPlace(c), Where: c.place.River + ", mile " + mile(c.place.Mile)}
+	v := curveView{Name: nameOfPlace(c)}
+	if c.place.Name != "" { // else the name says it
+		v.Where = c.place.River + ", mile " + mile(c.place.Mile)
+	}
 	from, to, most := points[0].h, points[len(points)-1].h, 0.0
 	at := 0.0
 	for _, p := range points {
@@ -64,7 +67,7 @@ func (r *Report) curveView(c *course) curveView {
 			at, most = p.h, p.c
 		}
 	}
-	v.Summary = fmt.Sprintf("%s, %s: the highest concentration is %s mg/L at %s.", isolated(v.Name), v.Where, number(most), clock(r.after(at)))
+	v.Summary = fmt.Sprintf("%s: the highest concentration is %s mg/L at %s.", strings.TrimSuffix(isolated(v.Name)+", "+v.Where, ", "), number(most), clock(r.after(at)))
 	top := most
 	if observed != nil {
 		for _, p := range observed.points() {

@@ -132,7 +132,7 @@ func (r *Report) page() (*page, error) {
 		return nil, err
 	}
 	low, high := logarithms(r.tolerance(), r.highest())
-	p := &page{Title: r.title(), Outcome: r.outcome(), Facts: r.facts(), Cautions: r.cautions(), Local: r.Zone != nil, Banded: len(r.Bands)+len(r.Unbanded) > 0, Unbanded: r.unbanded(),
+	p := &page{Title: r.title(), Outcome: r.outcome(), Facts: r.facts(), Cautions: r.cautions(), Local: r.Zone != nil, Banded: len(r.Bands) > 0, Unbanded: r.unbanded(),
 		Ramp: template.URL(ramp), RampLow: label(math.Pow(10, low)), RampHigh: label(math.Pow(10, high)), Mass: r.massView(), Rows: r.rows,
 		Tolerance: number(r.tolerance()), Thinned: r.thin() > 1 || r.columns.group > 1, Contact: r.Contact,
 		Spread: r.spreadView(), Sources: hashes(r.Inputs), Engines: hashes(r.Engines)}
