@@ -44,8 +44,11 @@ type resume struct {
 	one     sync.Mutex // held while an entry is written
 }
 
+// Took reports whether the last Run took a step from the cache.
+func (r *Runner) Took() bool { return r.took }
+
 func (r *Runner) resume(dir string, env []string) *resume {
-	r.used = nil
+	r.used, r.took = nil, false
 	return &resume{Runner: r, dir: dir, env: slices.DeleteFunc(env, temporary), sums: sums{}, programs: sums{},
 		keeping: cmp.Or(r.Keeping, new(sync.WaitGroup))}
 }
@@ -128,6 +131,7 @@ func (c *resume) take(ctx context.Context, root *os.Root, step Step, a *attempt,
 			c.sums[name] = known
 		}
 	}
+	c.took = true
 	c.tell(root, step)
 	c.Log.Info("step taken from the cache", "engine", step.Name, "key", a.key, "files", len(files), "seconds", time.Since(began).Seconds())
 	return true, nil

@@ -41,6 +41,7 @@ type Runner struct {
 	Progress func(step string, part float64)
 
 	used []use // of the cache, by the last Run
+	took bool  // whether the last Run took a step from the cache
 }
 
 // maxOutput is what an engine may write to each of its streams, in bytes.

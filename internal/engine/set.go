@@ -48,8 +48,9 @@ type Set struct {
 func (s *Set) Version() string { return s.Name + " " + s.Hash[:16] }
 
 // ForCurves is the set without the steps behind the last that Curves and Ledgers
-// need, in two parts: the step that makes the flows and nothing else, for which
-// FLOW.IN is enough, and the others. flows is nil where no step does that.
+// need, in two parts: the step that makes the flows from FLOW.IN and from nothing
+// else, and the others. flows is nil where no step does that: a foreign one may read
+// any file of the run folder, unless engine.json says what it reads.
 func (s *Set) ForCurves() (flows, rest *Set) {
 	n := len(s.Steps)
 	for n > 0 && !slices.Contains(s.Steps[n-1].Outputs, timesFile) && !slices.Contains(s.Steps[n-1].Outputs, ledgerFile) {
@@ -60,7 +61,7 @@ func (s *Set) ForCurves() (flows, rest *Set) {
 		p.Steps = steps
 		return &p
 	}
-	if n > 0 && slices.Equal(s.Steps[0].Outputs, []string{flowFile}) {
+	if n > 0 && slices.Equal(s.Steps[0].Outputs, []string{flowFile}) && (!s.Foreign || slices.Equal(s.Steps[0].Reads, []string{flowInputFile})) {
 		return part(s.Steps[:1]), part(s.Steps[1:n])
 	}
 	return nil, part(s.Steps[:n])

@@ -87,6 +87,22 @@ func (o Options) Draws(dated bool) []Draw {
 	return draws
 }
 
+// ranges are from where to where the draws vary: what is drawn by levels ends at the
+// outermost ones.
+func (o Options) ranges(dated bool, draws []Draw) Ranges {
+	r := Ranges{[2]float64{rounded(1 / o.Dispersion), o.Dispersion}, [2]float64{1, 1}, [2]float64{rounded(-o.Release), o.Release}}
+	if dated {
+		r.ReleaseShiftHours = [2]float64{}
+	}
+	for _, d := range draws {
+		r.FlowFactor = [2]float64{min(r.FlowFactor[0], d.FlowFactor), max(r.FlowFactor[1], d.FlowFactor)}
+		if dated {
+			r.ReleaseShiftHours = [2]float64{min(r.ReleaseShiftHours[0], d.ReleaseShiftHours), max(r.ReleaseShiftHours[1], d.ReleaseShiftHours)}
+		}
+	}
+	return r
+}
+
 // middle is the middle of one of n equal parts of 0..1.
 func middle(part, n int) float64 { return (float64(part) + 0.5) / float64(n) }
 

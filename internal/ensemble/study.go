@@ -26,11 +26,10 @@ type answer struct {
 	above             float64 // hours above the level of concern, NaN where there is none
 }
 
-// NewStudy begins the study of the draws of the options at the intakes of the
-// run that everybody else is compared with.
-func NewStudy(ids plume.IDs, o Options, draws []Draw, intakes []plume.Intake) *Study {
-	s := &Study{doc: Document{IDs: ids, Seed: o.Seed, Intakes: []Band{}, Runs: make([]Run, len(draws)),
-		Ranges: Ranges{[2]float64{rounded(1 / o.Dispersion), o.Dispersion}, [2]float64{rounded(1 - o.Flow), rounded(1 + o.Flow)}, [2]float64{rounded(-o.Release), o.Release}}},
+// NewStudy begins the study of the draws of the options, of flows with dates or
+// without, at the intakes of the run that everybody else is compared with.
+func NewStudy(ids plume.IDs, o Options, dated bool, draws []Draw, intakes []plume.Intake) *Study {
+	s := &Study{doc: Document{IDs: ids, Seed: o.Seed, Intakes: []Band{}, Runs: make([]Run, len(draws)), Ranges: o.ranges(dated, draws)},
 		intakes: intakes, answers: make([][]answer, len(draws))}
 	for i, d := range draws {
 		s.doc.Runs[i] = Run{Number: i + 1, Draw: d}
@@ -77,7 +76,7 @@ func (s *Study) Document() *Document {
 	case len(s.intakes) == 0:
 		d.Problem = "there is no band: the basin has no intakes in its index, so no run was made"
 	case d.Failed*mostFailed > len(d.Runs):
-		d.Problem = fmt.Sprintf("there is no band: %d of the %d runs of the ensemble failed, more than one in %d", d.Failed, len(d.Runs), mostFailed)
+		d.Problem = fmt.Sprintf("there is no band: %d of the %d runs of the ensemble failed, more than one in %d; see why, and run it again with force", d.Failed, len(d.Runs), mostFailed)
 	default:
 		for k := range s.intakes {
 			d.Intakes = append(d.Intakes, s.band(k))

@@ -41,7 +41,7 @@ var none = math.NaN()
 func study(runs, intakes int) *Study {
 	o := Options{Runs: runs, Seed: 1, Dispersion: 4, Flow: 0.1, Release: 0.25}
 	list := slices.Repeat([]plume.Intake{found(1, 2, 3, 4, 1)}, intakes)
-	return NewStudy(ids, o, o.Draws(false), list)
+	return NewStudy(ids, o, false, o.Draws(false), list)
 }
 
 // Five runs at hours 1 to 5: by hand, 5 % of the way along four gaps is 1.2.
@@ -159,7 +159,7 @@ func TestDocumentForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"riverbasin_id":"ohio","scenario_id":"42","job_id":"job-1","seed":1,` +
-		`"ranges":{"dispersion_factor":[0.25,4],"flow_factor":[0.9,1.1],"release_shift_hours":[-0.25,0.25]},"completed":9,"failed":1,` +
+		`"ranges":{"dispersion_factor":[0.25,4],"flow_factor":[0.92,1.08],"release_shift_hours":[-0.25,0.25]},"completed":9,"failed":1,` +
 		`"intakes":[{"name":"A","river":"Ohio","river_mile":7.5,"reached":9,"passed":9,"above_threshold":0,` +
 		`"leading_edge":` + five(`"2026-01-02T04:00:00Z"`) + `,"peak_time":` + five(`"2026-01-02T05:00:00Z"`) + `,"peak_mg_l":` + five("4") +
 		`,"trailing_edge":` + five(`"2026-01-02T06:00:00Z"`) + `,"hours_above_threshold":null},` +
@@ -178,7 +178,7 @@ func five(v string) string {
 
 // Without intakes there is nothing to say, and no list is null.
 func TestNoIntakes(t *testing.T) {
-	s := NewStudy(ids, Options{Runs: 8, Dispersion: 1}, nil, nil)
+	s := NewStudy(ids, Options{Runs: 8, Dispersion: 1}, false, nil, nil)
 	data, err := json.Marshal(s.Document())
 	if err != nil || !strings.Contains(string(data), `"problem":"there is no band: the basin has no intakes`) ||
 		!strings.Contains(string(data), `"intakes":[],"runs":[]`) || !strings.Contains(string(data), `"release_shift_hours":[0,0]`) {

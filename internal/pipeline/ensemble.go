@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -68,8 +69,8 @@ type members struct {
 
 // ensemble runs the plan again and again with other dispersion, flows and release
 // times, and returns how far the answers at the intakes move, and what is to be
-// warned of. Whatever becomes of a member costs no more than the band: the error is
-// the end of the whole run.
+// warned of. Whatever becomes of a member costs no more than the band, and the time
+// of the job does not end in it: the error is the end of the whole run.
 func (r *run) ensemble(ctx context.Context, plan *engine.Plan, intakes []plume.Intake, dir string) (*ensemble.Document, []string, error) {
 	r.step("ensemble", 0)
 	m := &members{run: r, central: plan, dir: dir}
@@ -78,13 +79,15 @@ func (r *run) ensemble(ctx context.Context, plan *engine.Plan, intakes []plume.I
 	if len(intakes) > 0 {
 		m.draw(&options)
 	}
-	m.study, m.parts = ensemble.NewStudy(r.ids, options, m.draws, intakes), make([]float64, len(m.draws))
+	m.study, m.parts = ensemble.NewStudy(r.ids, options, plan.Case.Flows != nil, m.draws, intakes), make([]float64, len(m.draws))
 	group, wanted := errgroup.WithContext(ctx)
-	m.levels = m.shareFlows(wanted)
+	timely, cancel := r.inTime(wanted)
+	defer cancel()
+	m.levels = m.shareFlows(timely)
 	defer m.dropFlows()
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, i := range byLevel(m.draws) {
-		group.Go(func() error { return m.member(wanted, i) })
+		group.Go(func() error { return m.member(wanted, timely, i) })
 	}
 	err := group.Wait()
 	if ctx.Err() != nil {
@@ -156,19 +159,26 @@ func byLevel(draws []ensemble.Draw) []int {
 // mostTold is how many members that failed have a warning each.
 const mostTold = 5
 
-// member makes one member and notes what came of it. The error ends all.
-func (m *members) member(ctx context.Context, i int) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // nobody else sees it in this goroutine
-			err = &reason.Error{Code: reason.Internal, Detail: "internal error; the log has the stack", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
-		}
-	}()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// inTime ends when half of what is left to the job is over: an answer without a
+// band is better than none, and the rest of the time is for publishing it.
+func (r *run) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
 	}
-	found, err := m.compute(ctx, i)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	return context.WithTimeoutCause(ctx, time.Until(end)/2,
+		reason.New(reason.TimedOut, "an ensemble has half of the time that is left to its job; raise RSMS_JOB_TIMEOUT_SEC, or make fewer runs"))
+}
+
+// member makes one member and notes what came of it. The error, that wanted has
+// ended, ends all.
+func (m *members) member(wanted, timely context.Context, i int) error {
+	found, err := m.tried(timely, i)
+	if wanted.Err() != nil {
+		return context.Cause(wanted)
+	}
+	if err != nil && timely.Err() != nil {
+		err = context.Cause(timely)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,6 +195,19 @@ func (m *members) member(ctx context.Context, i int) (err error) {
 	return nil
 }
 
+// tried computes a member, or says why it cannot be.
+func (m *members) tried(ctx context.Context, i int) (found []plume.Intake, err error) {
+	defer func() {
+		if p := recover(); p != nil { // nobody else sees it in this goroutine
+			err = &reason.Error{Code: reason.Internal, Detail: "internal error; the log has the stack", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return m.compute(ctx, i)
+}
+
 // compute runs the engines of a member in a folder of its own, which is gone
 // behind it, and returns its answers.
 func (m *members) compute(ctx context.Context, i int) (found []plume.Intake, err error) {
@@ -198,8 +221,9 @@ func (m *members) compute(ctx context.Context, i int) (found []plume.Intake, err
 		return nil, err
 	}
 	runner := m.runner(plan, m.set)
+	var flows *sharedFlows
 	if m.flows != nil {
-		flows, err := m.levels[m.draws[i].FlowLevel]()
+		flows, err = m.levels[m.draws[i].FlowLevel]()
 		if err == nil {
 			runner.Given, err = flows.into(dir)
 		}
@@ -213,10 +237,12 @@ func (m *members) compute(ctx context.Context, i int) (found []plume.Intake, err
 		defer m.mu.Unlock()
 		m.part(i, (float64(at)+part)/float64(len(m.set.Steps)))
 	}
-	if err := runner.Run(ctx, dir); err != nil {
-		return nil, noRoom(dir, err)
+	if err = runner.Run(ctx, dir); err == nil {
+		found, err = m.answers(ctx, plan, dir, i)
 	}
-	found, err = m.answers(ctx, plan, dir, i)
+	if flows != nil {
+		flows.doubt(ctx, err)
+	}
 	return found, noRoom(dir, err)
 }
 

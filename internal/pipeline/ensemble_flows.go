@@ -20,7 +20,18 @@ type sharedFlows struct {
 	names []string
 	// link is set where members may have the very files: our own engines only read
 	// them.
-	link bool
+	link   bool
+	forget func(ctx context.Context) // drops them from the step cache
+	once   sync.Once
+}
+
+// doubt drops the flows from the step cache where a member failed on them, for which
+// they may be to blame: the next ensemble computes them.
+func (f *sharedFlows) doubt(ctx context.Context, err error) {
+	switch reason.Of(err) {
+	case reason.EngineFailed, reason.EngineTimeout, reason.EngineOutputMissing, reason.EngineOutputInvalid:
+		f.once.Do(func() { f.forget(ctx) })
+	}
 }
 
 // shareFlows returns, by flow level, what computes its flows: once, for the first
@@ -55,6 +66,7 @@ func (m *members) computeFlows(ctx context.Context, d ensemble.Draw) (*sharedFlo
 	}
 	runner := m.runner(plan, m.flows)
 	runner.Cache = m.steps // the next ensemble on these flows need not compute them
+	f.forget = runner.Forget
 	if err := runner.Run(ctx, f.dir); err != nil {
 		return nil, noRoom(f.dir, err)
 	}

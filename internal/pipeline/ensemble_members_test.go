@@ -116,8 +116,15 @@ func TestAllMembersFail(t *testing.T) {
 	}
 }
 
-// Engines of a team: the same answers as ours, where they are ours.
+// Engines of a team: the same answers as ours, where they are ours. Their flows are
+// shared only where engine.json says that FLOW.IN is all they depend on.
 func TestEnsembleOfForeignEngines(t *testing.T) {
+	for _, reads := range [][]string{nil, {"FLOW.IN"}} {
+		t.Run(strings.Join(reads, ","), func(t *testing.T) { foreignEnsemble(t, reads) })
+	}
+}
+
+func foreignEnsemble(t *testing.T, reads []string) {
 	dir := writeChannel(t)
 	mustRun(t, varied(t, dir, two), messageOf("channel", "s1", false))
 	ours := tree(t, dir)[reported+ensembleName]
@@ -129,6 +136,9 @@ func TestEnsembleOfForeignEngines(t *testing.T) {
 	steps := map[string]any{}
 	for _, name := range engine.Names() {
 		steps[name] = map[string]any{"executable": "engines.exe", "arguments": []string{"engine", name}}
+	}
+	if reads != nil {
+		steps["daflow"].(map[string]any)["reads"] = reads
 	}
 	manifest, err := json.Marshal(map[string]any{"name": "copies", "environment": []string{"GORACE=atexit_sleep_ms=0"}, "steps": steps})
 	if err != nil {

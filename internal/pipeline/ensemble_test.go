@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -264,7 +265,7 @@ func TestRecordsTooShort(t *testing.T) {
 	put(t, dir, "tables/Scenarios/channel/s1.json", `{"SpillMile":98.7,"SpillTime":"2026-01-02T03:00:00Z","SpillMassKg":250,"SimulationHours":24,"FlowSource":"nfq"}`)
 	answer := mustRun(t, varied(t, dir, two), messageOf("channel", "s1", false))
 	doc := answer.Ensemble
-	if doc.Completed != 2 || len(doc.Intakes) != 1 || doc.Ranges.ReleaseShiftHours != [2]float64{} || doc.Ranges.FlowFactor != [2]float64{0.9, 1.1} {
+	if doc.Completed != 2 || len(doc.Intakes) != 1 || doc.Ranges.ReleaseShiftHours != [2]float64{} || doc.Ranges.FlowFactor != [2]float64{0.95, 1.05} {
 		t.Errorf("%+v", doc)
 	}
 	if all := strings.Join(answer.Warnings, "\n"); !strings.Contains(all, "the ensemble does not vary the release time, for which the records are too short: NFQ.csv line 2 flow: branch 1 grid 1: no flow at") {
@@ -332,13 +333,76 @@ func TestCancelDuringTheEnsemble(t *testing.T) {
 	}
 }
 
-// A bug in a member ends the run as a bug anywhere does: told, and not taken for
-// bad flags.
+// studied is members whose ends can be looked at.
+func studied(t *testing.T) *members {
+	t.Helper()
+	o := ensemble.Options{Runs: 2, Dispersion: 1, Flow: 0.1}
+	m := membersOf(t, jobOn(t, writeChannel(t)), o.Draws(false)...)
+	m.study = ensemble.NewStudy(m.ids, o, false, m.draws, nil)
+	return m
+}
+
+// A bug in a member costs that member: it is told, and the others and the result
+// are as good as before.
 func TestPanicInAMember(t *testing.T) {
-	m := membersOf(t, jobOn(t, writeChannel(t)), ensemble.Draw{DispersionFactor: 1, FlowFactor: 1})
+	m := studied(t)
 	m.central = nil
-	if err := m.member(t.Context(), 0); reason.Of(err) != reason.Internal || !strings.Contains(err.Error(), "panic") {
+	if err := m.member(t.Context(), t.Context(), 1); err != nil {
 		t.Error(err)
+	}
+	if run := m.study.Document().Runs[1]; run.Reason != reason.Internal || len(m.warnings) != 1 {
+		t.Errorf("%+v, %q", run, m.warnings)
+	}
+}
+
+// Behind half of the time that is left, members fail for time and the job goes on;
+// that it ends itself ends all.
+func TestEnsembleInTime(t *testing.T) {
+	m := studied(t)
+	late, stop := context.WithTimeoutCause(t.Context(), -time.Second, reason.New(reason.TimedOut, "half of the time"))
+	defer stop()
+	if err := m.member(t.Context(), late, 0); err != nil {
+		t.Error(err)
+	}
+	if run := m.study.Document().Runs[0]; run.Reason != reason.TimedOut || len(m.warnings) != 1 {
+		t.Errorf("%+v, %q", run, m.warnings)
+	}
+	why := errors.New("somebody else has the scenario")
+	lost, lose := context.WithCancelCause(t.Context())
+	lose(why)
+	if err := m.member(lost, lost, 1); !errors.Is(err, why) {
+		t.Errorf("ended by %v", err)
+	}
+	limited, done := context.WithTimeout(t.Context(), time.Hour)
+	defer done()
+	half, undo := m.inTime(limited)
+	defer undo()
+	if end, ok := half.Deadline(); !ok || time.Until(end) > 31*time.Minute || time.Until(end) < 29*time.Minute {
+		t.Errorf("until %v", end)
+	}
+	if free, undo := m.inTime(t.Context()); free.Err() != nil {
+		t.Error("ended at once")
+	} else {
+		undo()
+	}
+}
+
+// Flows on which a member fails are dropped, once; a member that was stopped says
+// nothing of them.
+func TestFlowsInDoubt(t *testing.T) {
+	for _, tt := range []struct {
+		code reason.Code
+		want int
+	}{{reason.EngineFailed, 1}, {reason.EngineTimeout, 1}, {reason.EngineOutputInvalid, 1}, {reason.Cancelled, 0}, {reason.StorageUnavailable, 0}} {
+		dropped := 0
+		f := &sharedFlows{forget: func(context.Context) { dropped++ }}
+		f.doubt(t.Context(), nil)
+		for range 3 {
+			f.doubt(t.Context(), reason.New(tt.code, "x"))
+		}
+		if dropped != tt.want {
+			t.Errorf("%s: dropped %d times", tt.code, dropped)
+		}
 	}
 }
 

@@ -48,42 +48,78 @@ func (r *run) owned(ctx context.Context, force bool) (*Answer, error) {
 	if err != nil {
 		return nil, r.finish(ctx, nil, err, nil)
 	}
+	answer, again, err := r.attempt(ctx, plan, warnings)
+	if again {
+		r.steps = nil
+		answer, _, err = r.attempt(ctx, plan, warnings)
+	}
+	return answer, err
+}
+
+// attempt is the run in a folder of its own, to its recorded end. again is set, and
+// nothing recorded, where it came to nothing on what the cache had: that may be to
+// blame, and a result that cannot be believed has no other attempt.
+func (r *run) attempt(ctx context.Context, plan *engine.Plan, warnings []string) (answer *Answer, again bool, err error) {
 	folder, err := r.folder()
 	if err != nil {
-		return nil, r.finish(ctx, nil, err, nil)
+		return nil, false, r.finish(ctx, nil, err, nil)
 	}
 	defer r.leave(folder)
-	answer := &Answer{Warnings: warnings}
+	answer = &Answer{Warnings: warnings}
 	if r.KeepWorkDir {
 		answer.WorkDir = folder.Path
 	}
 	logs := engineLogs(folder.Path, r.ids.JobID, r.set)
-	if err := r.work(plan, folder.Path, answer, logs); err != nil {
-		return nil, r.finish(ctx, nil, err, logs)
+	took, err := r.work(plan, folder.Path, answer, logs)
+	switch reason.Of(err) {
+	case reason.EngineFailed, reason.EngineOutputMissing, reason.EngineOutputInvalid:
+		if took {
+			r.Log.Warn("the run is made again without the step cache", "error", err)
+			return nil, true, nil
+		}
 	}
-	return answer, r.finish(ctx, answer, nil, nil)
+	if err != nil {
+		return nil, false, r.finish(ctx, nil, err, logs)
+	}
+	return answer, false, r.finish(ctx, answer, nil, nil)
 }
 
-// work runs the engines, checks what they left and publishes it.
-func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish.Blob) error {
+// mostKeeping is how long a result that stands waits for the step cache. The lease is
+// held meanwhile, and the scenario says Running.
+const mostKeeping = 10 * time.Second
+
+// work runs the engines, checks what they left and publishes it. took reports
+// whether a step came from the cache.
+func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish.Blob) (took bool, err error) {
 	// Behind the fence nothing is sent for a scenario that is no longer ours.
 	ctx := storage.Fenced(r.hold.Context, r.hold.Err)
 	for _, w := range answer.Warnings {
 		r.Log.Warn(w)
 	}
 	if err := plan.WriteInputs(dir); len(reason.Faults(err)) > 0 {
-		return reason.Wrap(reason.InvalidScenario, err, "")
+		return false, reason.Wrap(reason.InvalidScenario, err, "")
 	} else if err != nil {
-		return &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
+		return false, &reason.Error{Code: reason.StorageUnavailable, Err: err, Detail: "the engine inputs could not be written; is the disk of RSMS_WORK_DIR full?"}
 	}
 	runner := r.runner(plan)
-	defer runner.Keeping.Wait()
-	if err := runner.Run(ctx, dir); err != nil {
-		return noRoom(dir, err)
+	running, stop := context.WithCancel(ctx)
+	defer func() {
+		defer time.AfterFunc(mostKeeping, stop).Stop()
+		runner.Keeping.Wait()
+		stop()
+	}()
+	if err := runner.Run(running, dir); err != nil {
+		return runner.Took(), noRoom(dir, err)
 	}
+	err = r.answer(ctx, plan, dir, answer, logs)
+	forget(ctx, runner, err)
+	return runner.Took(), err
+}
+
+// answer checks what the engines left and publishes it.
+func (r *run) answer(ctx context.Context, plan *engine.Plan, dir string, answer *Answer, logs []publish.Blob) error {
 	found, err := check(ctx, plan, dir, func(part float64) { r.step("check", part) })
 	if err != nil {
-		forget(ctx, runner, err)
 		return noRoom(dir, err)
 	}
 	for _, w := range found.warnings {
@@ -106,7 +142,6 @@ func (r *run) work(plan *engine.Plan, dir string, answer *Answer, logs []publish
 	result.Blobs = append(result.Blobs, logs...)
 	r.step("publish", 0)
 	answer.Marker, err = publish.Publish(ctx, r.Results, r.hold.Err, time.Now, result)
-	forget(ctx, runner, err)
 	return err
 }
 
