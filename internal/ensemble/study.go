@@ -76,13 +76,21 @@ func (s *Study) Document() *Document {
 	case len(s.intakes) == 0:
 		d.Problem = "there is no band: the basin has no intakes in its index, so no run was made"
 	case d.Failed*mostFailed > len(d.Runs):
-		d.Problem = fmt.Sprintf("there is no band: %d of the %d runs of the ensemble failed, more than one in %d; see why, and run it again with force", d.Failed, len(d.Runs), mostFailed)
+		d.Problem = fmt.Sprintf("there is no band: %d of the %d runs of the ensemble failed, more than one in %d", d.Failed, len(d.Runs), mostFailed)
+		if d.MayComeAgain() {
+			d.Problem += "; another run of the same message tries again"
+		}
 	default:
 		for k := range s.intakes {
 			d.Intakes = append(d.Intakes, s.band(k))
 		}
 	}
 	return &d
+}
+
+// MayComeAgain reports whether there is no band for reasons that pass.
+func (d *Document) MayComeAgain() bool {
+	return d.Failed*mostFailed > len(d.Runs) && slices.ContainsFunc(d.Runs, func(r Run) bool { return r.State == failed && r.Reason.Transient() })
 }
 
 // band is the spread at one intake.

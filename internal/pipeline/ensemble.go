@@ -98,15 +98,19 @@ func (r *run) ensemble(ctx context.Context, plan *engine.Plan, intakes []plume.I
 	}
 	doc := m.study.Document()
 	if more := m.failed - mostTold; more > 0 {
-		m.warnings = append(m.warnings, fmt.Sprintf("%d more runs of the ensemble failed; %s has all of them", more, ensembleName))
+		m.warn("%d more runs of the ensemble failed; %s has all of them", more, ensembleName)
 	}
 	if doc.Problem != "" {
-		m.warnings = append(m.warnings, doc.Problem)
-	}
-	for _, w := range m.warnings {
-		r.Log.Warn(w)
+		m.warn("%s", doc.Problem)
 	}
 	return doc, m.warnings, nil
+}
+
+// warn warns in the log and in the answer.
+func (m *members) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	m.warnings = append(m.warnings, text)
+	m.Log.Warn(text)
 }
 
 // options are those of the job, with what fits the basin where they say nothing.
@@ -136,7 +140,7 @@ func (m *members) draw(o *ensemble.Options) {
 		}
 		seen[d.FlowLevel] = true
 		if _, err := m.plan(d); len(reason.Faults(err)) > 0 && reason.Faults(err)[0].File == nfqName {
-			m.warnings = append(m.warnings, "the ensemble does not vary the release time, for which the records are too short: "+reason.Detail(err))
+			m.warn("the ensemble does not vary the release time, for which the records are too short: %s", reason.Detail(err))
 			o.Release = 0
 			m.draws = o.Draws(dated)
 			return

@@ -96,6 +96,15 @@ func TestMembersThatFail(t *testing.T) {
 		if _, there := tree(t, dir)[reported+"result.json"]; !there {
 			t.Error("no result")
 		}
+		// What a passing cause has spoilt is made by the next run that asks for it; a
+		// band that is there is not made again.
+		again := mustRun(t, varied(t, dir, o), messageOf("channel", "s1", false))
+		if again.Current != tt.band || !tt.band && len(again.Ensemble.Intakes) != 1 {
+			t.Errorf("%s of %d, again: current %v, %+v", tt.folders, tt.runs, again.Current, again.Ensemble)
+		}
+		if plain := mustRun(t, jobOn(t, dir), messageOf("channel", "s1", false)); plain.Current {
+			t.Error("a run without an ensemble leaves that of another")
+		}
 	}
 }
 

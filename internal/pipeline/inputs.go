@@ -36,6 +36,7 @@ type inputs struct {
 	files     map[string][]byte
 	hashes    map[string]string
 	key       string
+	plainKey  string // without an ensemble
 	tolerance float64
 	ensemble  ensemble.Options
 }
@@ -81,7 +82,9 @@ func (j *Job) load(ctx context.Context, m *message.Message, set *engine.Set) (*i
 	if source == string(river.FlowNFQ) && in.files[nfqName] == nil {
 		return nil, reason.New(reason.InvalidFlows, "scenario %s wants the flows of %s, and basin %s has none", m.Scenario, nfqName, m.Basin)
 	}
-	in.key, err = in.runKey(m, set)
+	if in.key, err = in.runKey(m, set, in.ensemble); err == nil {
+		in.plainKey, err = in.runKey(m, set, ensemble.Options{})
+	}
 	return in, err
 }
 
@@ -96,7 +99,7 @@ func faulty(code reason.Code, err error) error {
 }
 
 // runKey is the hash of all that decides the numbers of a run.
-func (in *inputs) runKey(m *message.Message, set *engine.Set) (string, error) {
+func (in *inputs) runKey(m *message.Message, set *engine.Set, varied ensemble.Options) (string, error) {
 	columns := map[string]any{}
 	for _, name := range river.ScenarioColumns() {
 		if v, ok := in.columns[name]; ok {
@@ -105,8 +108,8 @@ func (in *inputs) runKey(m *message.Message, set *engine.Set) (string, error) {
 	}
 	all := map[string]any{"type": m.Type, "version": m.Version, "scenario": columns,
 		"files": in.hashes, "engine": set.Hash, "tolerance": in.tolerance}
-	if in.ensemble.Runs > 0 { // a key without one stays what it was before there were any
-		all["ensemble"] = in.ensemble
+	if varied.Runs > 0 { // a key without one stays what it was before there were any
+		all["ensemble"] = varied
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

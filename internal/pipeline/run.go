@@ -133,6 +133,9 @@ func (r *run) answer(ctx context.Context, plan *engine.Plan, dir string, answer 
 			return err
 		}
 		answer.Ensemble, answer.Warnings = found.ensemble, append(answer.Warnings, warnings...)
+		if found.ensemble.MayComeAgain() { // to the next who asks for a band, this is no answer
+			r.in.key = r.in.plainKey
+		}
 	}
 	result := found.result(ctx, r.ids, plan, dir)
 	result.Marker.RunKey, result.Marker.Attempt, result.Marker.StartedAt = r.in.key, r.hold.Attempt(), r.hold.StartedAt()
