@@ -35,7 +35,7 @@ type app struct {
 	progress *progress        // of the run
 	place    pipeline.Place   // where jobs run, nil is here
 	groups   *launch.Groups   // nil for any other command than launch
-	hosted   bool             // the command is one that a host may restart: RSMS_EXIT_ZERO means it
+	compares bool             // the exit code is the answer: RSMS_EXIT_ZERO hides nothing of it
 	cache    *stepcache.Cache // of the job that ran last; nil for none
 }
 

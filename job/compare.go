@@ -81,6 +81,7 @@ func comparisonOptions(flags *pflag.FlagSet) (compare.Options, error) {
 }
 
 func (a *app) compare(c *cobra.Command, args []string) error {
+	a.compares = true
 	var report *compare.Report
 	err := a.orDocument(c, func() (err error) {
 		report, err = a.comparison(c, args)

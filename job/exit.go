@@ -52,7 +52,7 @@ func (a *app) exit(err error) int {
 	if err != nil {
 		a.report(err, code)
 	}
-	if a.hosted && a.config.ExitZero && ((code >= exitRetry && code <= exitTimedOut) || code == exitTerminated) {
+	if a.config != nil && !a.compares && a.config.ExitZero && ((code >= exitRetry && code <= exitTimedOut) || code == exitTerminated) {
 		return exitDone
 	}
 	return code

@@ -56,7 +56,6 @@ func (a *app) run(c *cobra.Command) error {
 
 // runHere runs the message that the settings give, or one from the queue.
 func (a *app) runHere(c *cobra.Command) error {
-	a.hosted = true
 	if a.config.Message == "" {
 		a.logStart("queue")
 		return a.runQueue(c)

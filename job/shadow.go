@@ -75,6 +75,7 @@ type shadowDocument struct {
 // store of the settings is only read: result, record and log go to a store of
 // their own.
 func (a *app) shadow(c *cobra.Command) error {
+	a.compares = true
 	s := &shadow{}
 	err := a.orDocument(c, func() error { return a.runShadow(c, s) })
 	if err != nil {

@@ -60,7 +60,7 @@ type Config struct {
 	VaryDispersion        float64 `env:"RSMS_VARY_DISPERSION, default=0" flag:"vary-dispersion" range:"0,10" help:"factor F by which the ensemble varies dispersion, from 1/F to F; 0 = 4 where a branch has it estimated, else 1.5"`
 	VaryFlow              float64 `env:"RSMS_VARY_FLOW, default=0.1" flag:"vary-flow" range:"0,0.9" help:"part by which the ensemble varies flows, up and down"`
 	VaryRelease           float64 `env:"RSMS_VARY_RELEASE_HOURS, default=0.25" flag:"vary-release" range:"0,48" help:"hours by which the ensemble varies the release time, earlier and later"`
-	ExitZero              bool    `env:"RSMS_EXIT_ZERO" flag:"exit-zero" help:"turn exit codes 10 to 15 and 143 of run and launch into 0"`
+	ExitZero              bool    `env:"RSMS_EXIT_ZERO" flag:"exit-zero" help:"turn exit codes 10 to 15 and 143 into 0; not those of compare and run --shadow"`
 	ExitOnFailure         bool    `env:"RSMS_EXIT_ON_FAILURE" flag:"exit-on-failure" help:"exit with 11 also where a message of the queue was moved to the poison queue"`
 	LaunchSubscription    string  `env:"RSMS_ACI_SUBSCRIPTION_ID" only:"launch" flag:"aci-subscription" name:"guid,subscription id" help:"subscription of the container groups"`
 	LaunchGroup           string  `env:"RSMS_ACI_RESOURCE_GROUP" only:"launch" flag:"aci-resource-group" name:"resource group" help:"resource group that the container groups are made in"`
