@@ -178,3 +178,20 @@ func gzipped(t *testing.T, data []byte) []byte {
 	}
 	return b.Bytes()
 }
+
+// Whatever stands in an entry, it is taken whole or leaves nothing behind.
+func FuzzUnpack(f *testing.F) {
+	store := newShelf()
+	c, _ := newCache(store, Options{})
+	put(f, c, key("a"), map[string]string{"A": "text\n", "B": ""})
+	f.Add(store.entries[key("a")].data)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := folder(t, nil)
+		from := &source{ctx: t.Context(), r: bytes.NewReader(data), alive: func() {}}
+		sums, err := unpack(from, key("a"), dir, 1<<20)
+		if n := len(look(t, dir)); n != len(sums) || err == nil != (n > 0) {
+			t.Errorf("%d files, %d sums, %v", n, len(sums), err)
+		}
+	})
+}
