@@ -256,11 +256,12 @@ func TestReadsAreGuarded(t *testing.T) {
 // it find all of it.
 func TestStepsThatAreNotKept(t *testing.T) {
 	for name, tt := range map[string]struct{ ctplt, want string }{
-		"changed what was there": {"echo more >> scratch", "ctplt"},
-		"removed what was there": {"rm scratch", "ctplt"},
-		"left a folder":          {"mkdir out", "ctplt cxplt"},
-		"left a link":            {"ln -s scratch link", "ctplt cxplt"},
-		"left a pipe":            {"mkfifo pipe", "ctplt cxplt"},
+		"changed what was there":  {"echo more >> scratch", "ctplt"},
+		"removed what was there":  {"rm scratch", "ctplt"},
+		"left a folder":           {"mkdir out", "ctplt cxplt"},
+		"left a link":             {"ln -s scratch link", "ctplt cxplt"},
+		"left a pipe":             {"mkfifo pipe", "ctplt cxplt"},
+		"left a name in capitals": {"echo > SCRATCH", "ctplt cxplt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,7 +279,7 @@ func TestStepsThatAreNotKept(t *testing.T) {
 		tr := newTrial()
 		tr.engines["BLTM"] += "echo >> \"$(dirname \"$0\")/lib.dll\"\n"
 		tr.steps(t, "first", all)
-		tr.steps(t, "second", "bltm ctplt cxplt")
+		tr.steps(t, "second", all)
 	})
 	t.Run("has a link to a folder beside it", func(t *testing.T) {
 		t.Parallel()
@@ -355,8 +356,12 @@ func TestDoubt(t *testing.T) {
 	for _, tt := range []struct{ fails, first, second, third string }{
 		{"exit 3", "daflow", "", "daflow"},
 		{"exit 0", "daflow", "daflow", "daflow"}, // no output
+		{"exec sleep 60", "daflow", "", "daflow"},
 	} {
 		tr := newTrial()
+		if strings.Contains(tt.fails, "sleep") {
+			tr.engines["engine.json"] = `{"steps": {"daflow": {}, "bltm": {"timeout_seconds": 1}, "ctplt": {}, "cxplt": {}}}`
+		}
 		tr.engines["BLTM"] = "#!/bin/sh\n" + tt.fails + "\n"
 		for i, want := range []string{tt.first, tt.second, tt.third} {
 			ran, _, err := tr.run(t)
@@ -403,13 +408,14 @@ func TestKeyIsStable(t *testing.T) {
 	step := Step{Name: "daflow", Path: "/no/such/runner", Args: []string{"-q", "/no/such/DAFLOW", "x"}, Executable: "/no/such/DAFLOW",
 		Stdin: []byte("FLOW.IN\n"), Outputs: []string{flowFile}, Success: "END", ExitCodes: []int{0, 2}, Reads: []string{flowInputFile, "TABLE"}}
 	r := &Runner{Set: &Set{Hash: "abc", Steps: []Step{step}}}
+	r.Set.Env = []string{"TABLE=t"}
 	key, err := r.resume(dir, []string{"TZ=UTC", "TMPDIR=/x"}).key(t.Context(), root, step, there)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte("flow\n"))
-	want := "rsms step 1 2\n" + sized(runtime.GOOS, runtime.GOARCH) + "step 1\n6 daflow\nset 1\n3 abc\n" +
-		"word 2\n" + sized("runner", "") + "word 2\n" + sized("-q", "") + "word 2\n" + sized("the executable", "") + "word 2\n" + sized("x", "") +
+	want := "rsms step 2 2\n" + sized(runtime.GOOS, runtime.GOARCH) + "step 1\n6 daflow\nset 1\n3 abc\n" +
+		"word 1\n" + sized("runner") + "word 1\n" + sized("-q") + "word 1\n" + sized("the executable") + "word 1\n" + sized("x") + "variable 0\n" +
 		"stdin 1\n8 FLOW.IN\n\noutputs 1\n8 BLTM.FLW\nsuccess 1\n3 END\nexit 1\n1 0\nexit 1\n1 2\nenvironment 1\n6 TZ=UTC\n" +
 		"file 2\n" + sized(flowInputFile, hex.EncodeToString(sum[:])) + "file 2\n" + sized("TABLE", "")
 	whole := sha256.Sum256([]byte(want))
@@ -426,25 +432,21 @@ func sized(values ...string) string {
 	return b.String()
 }
 
-// Every step of a set that is found says what it reads, or may be taken for one
-// that reads all.
+// Every step of our own says all that it opens and nothing else, so that it counts.
 func TestBundledReads(t *testing.T) {
 	set, err := Bundled(self(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := map[string]bool{}
+	dir, _ := inputFolder(t)
 	for _, s := range set.Steps {
-		if len(s.Reads) == 0 || s.Uncached {
-			t.Errorf("%s reads %v", s.Name, s.Reads)
+		opened := map[string]bool{}
+		b := &Bundle{Dir: dir, opened: func(name string) { opened[name] = true }}
+		if err := b.Run(s.Name); err != nil {
+			t.Fatal(err)
 		}
-		for _, name := range s.Reads {
-			read[name] = true
-		}
-	}
-	for _, name := range inputs() {
-		if !read[name] {
-			t.Errorf("nobody reads %s: %v", name, slices.Sorted(maps.Keys(read)))
+		if want := slices.Sorted(slices.Values(s.Reads)); s.Uncached || !slices.Equal(slices.Sorted(maps.Keys(opened)), want) {
+			t.Errorf("%s reads %q, and says %q", s.Name, slices.Sorted(maps.Keys(opened)), want)
 		}
 	}
 }
