@@ -30,20 +30,22 @@ func cachesSteps(s store) stepcache.Store {
 }
 
 // stepCache returns what makes the step cache of a job, nil where none is wanted.
-func (a *app) stepCache(s store, log *slog.Logger) func(since time.Time) engine.Cache {
+func (a *app) stepCache(s store, log *slog.Logger) func(anew bool, since time.Time) engine.Cache {
 	kept := cachesSteps(s)
 	if kept == nil || !a.config.StepCache {
 		return nil
 	}
-	return func(since time.Time) engine.Cache {
+	return func(anew bool, since time.Time) engine.Cache {
 		a.cache = stepcache.New(kept, stepcache.Options{MaxBytes: int64(a.config.CacheMaxMB) << 20, MaxAge: a.config.CacheMaxAge(),
-			NotBefore: since, Limit: cacheLimit, Silence: cacheSilence, Log: log})
+			Anew: anew, NotBefore: since, Limit: cacheLimit, Silence: cacheSilence, Log: log})
 		return a.cache
 	}
 }
 
-// trimCache removes what the step cache of the last job has too much. The message
-// is dealt with by then.
+// trimCache removes what the step cache of the last job has too much, for as long
+// as it may take: see stepcache.Cache.Trim. The result is there and recorded, and a
+// message of ours is dealt with. Under launch it is not yet: who holds it waits for
+// the end of this program. So ctx must end when the time of the job does.
 func (a *app) trimCache(ctx context.Context) {
 	if a.cache != nil {
 		a.cache.Trim(ctx)

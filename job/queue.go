@@ -39,9 +39,12 @@ func (a *app) runQueue(c *cobra.Command) error {
 	var worst error
 	for range a.config.MaxMessages {
 		a.runLog.begin()
+		// The host gives a job so long, and kills what goes on behind that.
+		inTime, cancel := context.WithTimeout(c.Context(), w.JobTimeout)
 		answer, err := w.Next(c.Context())
 		a.progress.end()
-		a.trimCache(c.Context())
+		a.trimCache(inTime)
+		cancel()
 		if errors.Is(err, pipeline.ErrEmpty) {
 			a.log.Info("the queue is empty, nothing to do", "queue", a.config.QueueName)
 			break

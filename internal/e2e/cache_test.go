@@ -12,6 +12,7 @@ import (
 
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage/faultproxy"
+	"rsmsjob/internal/storage/storagetest"
 )
 
 const withCache = "RSMS_STEP_CACHE=true"
@@ -43,7 +44,7 @@ func TestResumesFromCache(t *testing.T) {
 			k := w.start(runner)
 			g.reached()
 			pollEvery(t, slow, "the steps before are kept", func() bool {
-				entries, err := w.store.StepCache().List(t.Context())
+				entries, err := storagetest.Entries(t.Context(), w.store.StepCache())
 				return err == nil && len(entries) == len(strings.Fields(before))
 			})
 			k.kill()
@@ -95,8 +96,8 @@ func TestCacheInTheWay(t *testing.T) {
 		says   string
 	}{
 		{"missing", nil, "cannot be used (ContainerNotFound); rsms-job init creates what is missing"},
-		{"denied", actionOf(faultproxy.Status(403, "AuthorizationPermissionMismatch", 0)), "no right to read container"},
-		{"broken", actionOf(faultproxy.Status(503, "ServerBusy", 0)), "was too busy or broken to read container"},
+		{"denied", actionOf(faultproxy.Status(403, "AuthorizationPermissionMismatch", 0)), "no right to read step cache container"},
+		{"broken", actionOf(faultproxy.Status(503, "ServerBusy", 0)), "was too busy or broken to read step cache container"},
 		{"silent", actionOf(faultproxy.Hold(never)), "its store does not answer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,13 +22,15 @@ type Bundle struct {
 	Progress func(step, of int)
 	// Warn, when not nil, hears what a user should know.
 	Warn func(text string)
+	// opened, when not nil, hears the name of each file that is read.
+	opened func(name string)
 }
 
 // Run runs the named engine. It removes its outputs of an earlier run before,
 // and what it fails to finish: neither an old nor half an output must be taken
 // for its own. Faults of the input files carry invalid_basin.
 func (b *Bundle) Run(name string) (err error) {
-	f := &bundleFiles{dir: b.Dir}
+	f := &bundleFiles{dir: b.Dir, opened: b.opened}
 	if err := f.clear(name); err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func (b *Bundle) Run(name string) (err error) {
 	case "ctplt":
 		places, in, out := f.open(placesFile), f.open(transportInputFile), f.create(timesFile)
 		if f.err == nil {
-			again := func() (io.ReadCloser, error) { return os.Open(filepath.Join(b.Dir, concentrationFile)) }
+			again := func() (io.ReadCloser, error) { return f.read(concentrationFile) }
 			err = bltm.CTPLT(places, in, again, out)
 		}
 	case "cxplt":
@@ -97,6 +99,7 @@ func (b *Bundle) bltm(f *bundleFiles) error {
 // bundleFiles opens and creates files of a folder, and keeps the first error.
 type bundleFiles struct {
 	dir     string
+	opened  func(name string)
 	err     error
 	files   []*os.File
 	writers []*bufio.Writer
@@ -126,8 +129,16 @@ func (f *bundleFiles) clear(name string) error {
 	return errors.Join(errs...)
 }
 
+// read is the one way to a file that is read; who calls it closes it.
+func (f *bundleFiles) read(name string) (*os.File, error) {
+	if f.opened != nil {
+		f.opened(name)
+	}
+	return os.Open(filepath.Join(f.dir, name))
+}
+
 func (f *bundleFiles) open(name string) io.Reader {
-	file, err := os.Open(filepath.Join(f.dir, name))
+	file, err := f.read(name)
 	if err != nil {
 		f.fail(&reason.Error{Code: reason.InvalidBasin, Err: err, Detail: name + " cannot be read in the folder of the engine"})
 		return nil

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -41,7 +42,9 @@ type resume struct {
 	programs sums     // of files outside of it, by path
 
 	keeping *sync.WaitGroup
-	one     sync.Mutex // held while an entry is written
+	one     sync.Mutex     // held while an entry is written
+	writing sync.WaitGroup // of the entries of this run
+	kept    []string       // their keys
 }
 
 // Took reports whether the last Run took a step from the cache.
@@ -97,6 +100,14 @@ func (c *resume) take(ctx context.Context, root *os.Root, step Step, a *attempt,
 		return false, nil
 	}
 	began := time.Now()
+	if !c.untouched(ctx, began.Add(-lookAgain)) {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		c.Log.Info(errTouched.Error(), "engine", step.Name)
+		a.key = ""
+		return false, nil
+	}
 	files, done := c.Cache.Take(ctx, a.key, root)
 	a.done = done
 	if ctx.Err() != nil {
@@ -137,6 +148,22 @@ func (c *resume) take(ctx context.Context, root *os.Root, step Step, a *attempt,
 	return true, nil
 }
 
+// errTouched says why a step is not cached whose key is that of other engines.
+var errTouched = &uncached{"a file of its command line or of EXE_DIR was changed meanwhile"}
+
+// untouched reports whether all that steps are started with was what their keys
+// say when it was looked at, not before since.
+func (c *resume) untouched(ctx context.Context, since time.Time) bool {
+	if !c.sameCommand() {
+		return false
+	}
+	if c.Set.beside == nil {
+		return true
+	}
+	beside, err := c.Set.beside(ctx)
+	return err == nil && beside.unchanged(ctx, since)
+}
+
 // keep keeps what a step left, while the next one runs.
 func (c *resume) keep(ctx context.Context, root *os.Root, step Step, a *attempt) {
 	if a.key == "" {
@@ -149,7 +176,10 @@ func (c *resume) keep(ctx context.Context, root *os.Root, step Step, a *attempt)
 	}
 	done := a.done
 	a.done = func() {} // the others wait until it is kept
+	c.kept = append(c.kept, a.key)
+	c.writing.Add(1)
 	c.keeping.Go(func() {
+		defer c.writing.Done()
 		defer done()
 		c.one.Lock()
 		defer c.one.Unlock()
@@ -163,6 +193,35 @@ func (c *resume) keep(ctx context.Context, root *os.Root, step Step, a *attempt)
 	})
 }
 
+// alone waits, before an engine starts, for what is read to be kept where no engine
+// could open that meanwhile: Windows programs may ask for a file of their own.
+func (c *resume) alone() {
+	if c.Set.Foreign && (runtime.GOOS == "windows" || c.Set.underWine()) {
+		c.writing.Wait()
+	}
+}
+
+// confirm drops what the run has kept where its engines were not those of its keys
+// to the end: on a slow share it takes too long to look at all of EXE_DIR behind
+// each step. What a run that is killed before has kept stays; its keys are those
+// of the EXE_DIR that was.
+func (c *resume) confirm(ctx context.Context) {
+	if len(c.kept) == 0 {
+		return
+	}
+	ended := time.Now()
+	c.keeping.Go(func() {
+		c.writing.Wait()
+		if c.untouched(ctx, ended) || ctx.Err() != nil {
+			return
+		}
+		c.Log.Info("what the run has kept is removed from the cache: a file of a command line or of EXE_DIR was changed meanwhile, or EXE_DIR cannot be looked at in time")
+		for _, key := range c.kept {
+			c.Cache.Drop(ctx, key)
+		}
+	})
+}
+
 // newFiles are the files that a step left. The error says why they are not all
 // that it did.
 func (c *resume) newFiles(root *os.Root, there map[string]fs.FileInfo) (map[string]fs.FileInfo, error) {
@@ -170,8 +229,8 @@ func (c *resume) newFiles(root *os.Root, there map[string]fs.FileInfo) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	if !c.untouched() {
-		return nil, &uncached{"a file of its command line or of EXE_DIR was changed meanwhile"}
+	if !c.sameCommand() {
+		return nil, errTouched
 	}
 	left := map[string]fs.FileInfo{}
 	for name, info := range now {
@@ -196,11 +255,11 @@ func (c *resume) newFiles(root *os.Root, there map[string]fs.FileInfo) (map[stri
 }
 
 // doubt drops what a failed run was made of, where that may be to blame. An
-// engine that fails on what was taken from the cache finds the work of its own run
+// engine that fails, or does not end, on what was taken from the cache finds the work of its own run
 // the next time; where outputs are not to be believed, all is made anew.
 func (c *resume) doubt(ctx context.Context, err error) {
 	switch reason.Of(err) {
-	case reason.EngineFailed:
+	case reason.EngineFailed, reason.EngineTimeout:
 		c.used = slices.DeleteFunc(c.used, func(u use) bool { return !u.taken })
 	case reason.EngineOutputMissing, reason.EngineOutputInvalid:
 	default:

@@ -3,13 +3,17 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -252,11 +256,12 @@ func TestReadsAreGuarded(t *testing.T) {
 // it find all of it.
 func TestStepsThatAreNotKept(t *testing.T) {
 	for name, tt := range map[string]struct{ ctplt, want string }{
-		"changed what was there": {"echo more >> scratch", "ctplt"},
-		"removed what was there": {"rm scratch", "ctplt"},
-		"left a folder":          {"mkdir out", "ctplt cxplt"},
-		"left a link":            {"ln -s scratch link", "ctplt cxplt"},
-		"left a pipe":            {"mkfifo pipe", "ctplt cxplt"},
+		"changed what was there":  {"echo more >> scratch", "ctplt"},
+		"removed what was there":  {"rm scratch", "ctplt"},
+		"left a folder":           {"mkdir out", "ctplt cxplt"},
+		"left a link":             {"ln -s scratch link", "ctplt cxplt"},
+		"left a pipe":             {"mkfifo pipe", "ctplt cxplt"},
+		"left a name in capitals": {"echo > SCRATCH", "ctplt cxplt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -274,7 +279,7 @@ func TestStepsThatAreNotKept(t *testing.T) {
 		tr := newTrial()
 		tr.engines["BLTM"] += "echo >> \"$(dirname \"$0\")/lib.dll\"\n"
 		tr.steps(t, "first", all)
-		tr.steps(t, "second", "bltm ctplt cxplt")
+		tr.steps(t, "second", all)
 	})
 	t.Run("has a link to a folder beside it", func(t *testing.T) {
 		t.Parallel()
@@ -351,8 +356,12 @@ func TestDoubt(t *testing.T) {
 	for _, tt := range []struct{ fails, first, second, third string }{
 		{"exit 3", "daflow", "", "daflow"},
 		{"exit 0", "daflow", "daflow", "daflow"}, // no output
+		{"exec sleep 60", "daflow", "", "daflow"},
 	} {
 		tr := newTrial()
+		if strings.Contains(tt.fails, "sleep") {
+			tr.engines["engine.json"] = `{"steps": {"daflow": {}, "bltm": {"timeout_seconds": 1}, "ctplt": {}, "cxplt": {}}}`
+		}
 		tr.engines["BLTM"] = "#!/bin/sh\n" + tt.fails + "\n"
 		for i, want := range []string{tt.first, tt.second, tt.third} {
 			ran, _, err := tr.run(t)
@@ -381,4 +390,63 @@ func TestForget(t *testing.T) {
 		t.Errorf("%d left, %d dropped", len(m.entries), m.dropped)
 	}
 	(&Runner{}).Forget(t.Context())
+}
+
+// What a key is made of, word for word: another key loses what every store has, so
+// a change of this wants another format.
+func TestKeyIsStable(t *testing.T) {
+	dir := lay(t, map[string]string{flowInputFile: "flow\n"})
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	there, err := filesOf(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := Step{Name: "daflow", Path: "/no/such/runner", Args: []string{"-q", "/no/such/DAFLOW", "x"}, Executable: "/no/such/DAFLOW",
+		Stdin: []byte("FLOW.IN\n"), Outputs: []string{flowFile}, Success: "END", ExitCodes: []int{0, 2}, Reads: []string{flowInputFile, "TABLE"}}
+	r := &Runner{Set: &Set{Hash: "abc", Steps: []Step{step}}}
+	r.Set.Env = []string{"TABLE=t"}
+	key, err := r.resume(dir, []string{"TZ=UTC", "TMPDIR=/x"}).key(t.Context(), root, step, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte("flow\n"))
+	want := "rsms step 2 2\n" + sized(runtime.GOOS, runtime.GOARCH) + "step 1\n6 daflow\nset 1\n3 abc\n" +
+		"word 1\n" + sized("runner") + "word 1\n" + sized("-q") + "word 1\n" + sized("the executable") + "word 1\n" + sized("x") + "variable 0\n" +
+		"stdin 1\n8 FLOW.IN\n\noutputs 1\n8 BLTM.FLW\nsuccess 1\n3 END\nexit 1\n1 0\nexit 1\n1 2\nenvironment 1\n6 TZ=UTC\n" +
+		"file 2\n" + sized(flowInputFile, hex.EncodeToString(sum[:])) + "file 2\n" + sized("TABLE", "")
+	whole := sha256.Sum256([]byte(want))
+	if key != hex.EncodeToString(whole[:]) {
+		t.Errorf("the key is not the hash of\n%s", want)
+	}
+}
+
+func sized(values ...string) string {
+	var b bytes.Buffer
+	for _, v := range values {
+		fmt.Fprintf(&b, "%d %s\n", len(v), v)
+	}
+	return b.String()
+}
+
+// Every step of our own says all that it opens and nothing else, so that it counts.
+func TestBundledReads(t *testing.T) {
+	set, err := Bundled(self(t), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, _ := inputFolder(t)
+	for _, s := range set.Steps {
+		opened := map[string]bool{}
+		b := &Bundle{Dir: dir, opened: func(name string) { opened[name] = true }}
+		if err := b.Run(s.Name); err != nil {
+			t.Fatal(err)
+		}
+		if want := slices.Sorted(slices.Values(s.Reads)); s.Uncached || !slices.Equal(slices.Sorted(maps.Keys(opened)), want) {
+			t.Errorf("%s reads %q, and says %q", s.Name, slices.Sorted(maps.Keys(opened)), want)
+		}
+	}
 }

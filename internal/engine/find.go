@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"rsmsjob/internal/reason"
 )
@@ -56,7 +55,7 @@ func Find(dir, runner string, lookup func(name string) (string, bool)) (*Set, er
 			f.set.Env = append(f.set.Env, entry)
 		}
 	}
-	f.set.beside = sync.OnceValues(func() (*contents, error) { return contentsOf(dir) })
+	f.set.beside, f.set.dir, f.set.system = remembered(dir), dir, systemFiles()
 	return &f.set, f.set.hash(dir, f.roles)
 }
 

@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,7 +18,7 @@ import (
 )
 
 // keyFormat changes with what goes into a key and with what is kept of a step.
-const keyFormat = "rsms step 1"
+const keyFormat = "rsms step 2"
 
 // given is all that a step is given: what was given the same leaves the same.
 type given struct{ sum hash.Hash }
@@ -57,7 +55,7 @@ func (c *resume) key(ctx context.Context, root *os.Root, step Step, there map[st
 	g.add(keyFormat, runtime.GOOS, runtime.GOARCH)
 	g.add("step", step.Name)
 	g.add("set", c.Set.Hash)
-	if err := c.addPrograms(g, step); err != nil {
+	if err := c.addPrograms(ctx, g, step); err != nil {
 		return "", err
 	}
 	g.add("stdin", string(step.Stdin))
@@ -67,14 +65,14 @@ func (c *resume) key(ctx context.Context, root *os.Root, step Step, there map[st
 		g.add("exit", strconv.Itoa(code))
 	}
 	g.add("environment", c.env...)
-	names, err := c.reads(step, there)
+	files, err := c.reads(root, step, there)
 	if err != nil {
 		return "", err
 	}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		sum := "" // it is not there
-		if there[name] != nil {
-			if sum, err = c.sum(ctx, root, name, there[name]); err != nil {
+		if files[name] != nil {
+			if sum, err = c.sum(ctx, root, name, files[name]); err != nil {
 				return "", err
 			}
 		}
@@ -83,110 +81,62 @@ func (c *resume) key(ctx context.Context, root *os.Root, step Step, there map[st
 	return hex.EncodeToString(g.sum.Sum(nil)), nil
 }
 
-// reads are the files of the run folder that a step may read: those that it says,
-// and of those that our own engine of its name reads the ones that are there;
-// where it does not say, all. A folder among them may hold anything.
-func (c *resume) reads(step Step, there map[string]fs.FileInfo) ([]string, error) {
-	names := slices.Clone(step.Reads)
+// reads are the files of the run folder that a step may read, nil for one that is
+// not there: those that it says, and of those that our own engine of its name reads
+// the ones that are there; where it does not say, all. A folder among them may hold
+// anything.
+func (c *resume) reads(root *os.Root, step Step, there map[string]fs.FileInfo) (map[string]fs.FileInfo, error) {
+	files := maps.Clone(there)
+	if step.Reads != nil {
+		files = map[string]fs.FileInfo{}
+	}
+	for _, name := range step.Reads {
+		info, err := spelt(root, there, name)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = info
+	}
 	for _, o := range outputs {
 		for _, name := range o.reads {
-			if o.name == step.Name && there[name] != nil {
-				names = append(names, name)
+			if o.name != step.Name {
+				continue
+			}
+			if info, err := spelt(root, there, name); err != nil {
+				return nil, err
+			} else if info != nil {
+				files[name] = info
 			}
 		}
 	}
-	if step.Reads == nil {
-		names = slices.Collect(maps.Keys(there))
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for _, name := range names {
-		if info := there[name]; info != nil && !info.Mode().IsRegular() {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if info := files[name]; info != nil && !info.Mode().IsRegular() {
 			return nil, &uncached{shownName(name) + " in the run folder is no file"}
 		}
 	}
-	return names, nil
+	return files, nil
 }
 
-// addPrograms adds what is started: the words of the command line, and the bytes
-// of every file that they name. Where the executable stands does not count.
-func (c *resume) addPrograms(g *given, step Step) error {
-	runner := step.runner()
-	words := append([]string{step.Path}, step.Args...)
-	for i, word := range words {
-		text := word
-		switch {
-		case i == len(runner):
-			text = "the executable"
-		case i == 0:
-			text = filepath.Base(word)
-		}
-		sum, err := c.program(word, i < len(runner))
-		if err != nil {
-			return err
-		}
-		g.add("word", text, sum)
+// spelt looks at the file that who opens name finds, nil for none. Where a file
+// system does not tell capitals from small letters, it has another name in there.
+func spelt(root *os.Root, there map[string]fs.FileInfo, name string) (fs.FileInfo, error) {
+	if info := there[name]; info != nil {
+		return info, nil
 	}
-	if c.Set.beside == nil {
-		if c.Set.Foreign {
-			return &uncached{"the folder of its engines is not known"}
+	info, err := root.Lstat(name)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return info, err
+	}
+	for other := range there { // Wine does not tell them apart, whatever the file system does
+		if folded(other) == folded(name) {
+			return nil, &uncached{shownName(name) + " in the run folder is called " + shownName(other)}
 		}
-		return nil
 	}
-	beside, err := c.Set.beside()
-	if err != nil {
-		return &uncached{err.Error()}
-	}
-	beside.add(g)
-	return nil
+	return nil, nil
 }
 
-// program is the hash of the file that a word of a command line names, "" for
-// none. A runner may name another program of the PATH: env wine.
-func (c *resume) program(word string, runner bool) (string, error) {
-	path := word
-	if !filepath.IsAbs(path) {
-		if !runner || strings.ContainsAny(word, `/\`) {
-			return "", nil
-		}
-		found, err := exec.LookPath(word)
-		if err != nil || !filepath.IsAbs(found) {
-			return "", nil
-		}
-		path = found
-	}
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return "", nil
-	}
-	if known, ok := c.programs[path]; ok && same(known.info, info) {
-		return known.sum, nil
-	}
-	sum, info, err := hashFile(path)
-	if err != nil {
-		return "", &uncached{shownName(filepath.Base(path)) + " of its command line cannot be read"}
-	}
-	known := c.programs[path]
-	known.info, known.sum = info, sum
-	c.programs[path] = known
-	return sum, nil
-}
-
-// untouched reports whether all that a step was started with is what its key
-// says.
-func (c *resume) untouched() bool {
-	for path, known := range c.programs {
-		if is, err := os.Stat(path); err != nil || !same(known.info, is) {
-			return false
-		}
-	}
-	if c.Set.beside != nil {
-		if beside, err := c.Set.beside(); err != nil || !beside.unchanged() {
-			return false
-		}
-	}
-	return c.Set.changed() == ""
-}
+// folded is the same for names that differ by capitals only.
+func folded(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // sum is the hash of a file of the run folder. Most are read by more than one
 // step.
@@ -228,7 +178,7 @@ func filesOf(root *os.Root) (map[string]fs.FileInfo, error) {
 	if len(entries) > mostFiles {
 		return nil, &uncached{fmt.Sprintf("the run folder has more than %d files", mostFiles)}
 	}
-	files := make(map[string]fs.FileInfo, len(entries))
+	files, spellings := make(map[string]fs.FileInfo, len(entries)), make(map[string]string, len(entries))
 	for _, e := range entries {
 		// Not what stands in the folder: Windows fills in the rest of that when it is
 		// asked for.
@@ -239,7 +189,11 @@ func filesOf(root *os.Root) (map[string]fs.FileInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[e.Name()] = info
+		// Which of two Wine finds is not known, and on Windows there cannot be both.
+		if other := spellings[folded(e.Name())]; other != "" {
+			return nil, &uncached{"the run folder has " + shownName(other) + " and " + shownName(e.Name()) + ", which differ by capitals only"}
+		}
+		files[e.Name()], spellings[folded(e.Name())] = info, e.Name()
 	}
 	return files, nil
 }

@@ -70,11 +70,12 @@ func (r *Runner) Run(ctx context.Context, dir string) error {
 	r.Log.Info("engines", "set", r.Set.Name, "sha256", r.Set.Hash, "files_sha256", r.Set.Files)
 	made, begun := append(inputs(), r.Given...), 0
 	defer func() { r.keepLogs(dir, begun) }()
+	defer c.confirm(ctx)
 	for _, step := range r.Set.Steps {
 		r.Progress(step.Name, 0)
 		begun++
 		if err := c.step(ctx, step, env, made); err != nil {
-			c.keeping.Wait() // what is dropped must not come back
+			c.writing.Wait() // what is dropped must not come back
 			c.doubt(ctx, err)
 			return err
 		}
@@ -103,6 +104,7 @@ func (c *resume) step(ctx context.Context, step Step, env, made []string) error 
 	if taken, err := c.take(ctx, root, step, a, before); taken || err != nil {
 		return err
 	}
+	c.alone()
 	result, err := c.start(ctx, step, c.dir, env)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -39,9 +40,11 @@ type Set struct {
 	MaxBytes int64
 	// hashed are the files of Files when they were, by path.
 	hashed map[string]fs.FileInfo
-	// beside is all that is in EXE_DIR, hashed when it is first asked for; nil for
-	// our own engines.
-	beside func() (*contents, error)
+	// beside is all that is in dir, EXE_DIR, hashed when it is first asked for; nil
+	// for our own engines. Its error is *uncached or the cause of ctx.
+	beside func(ctx context.Context) (*contents, error)
+	dir    string
+	system []string // patterns of files that are others in another system
 }
 
 // Version names the set and its executables, short enough for a table column.
@@ -141,7 +144,7 @@ func Bundled(self, runner string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, info, err := hashFile(self)
+	sum, info, err := hashFile(context.Background(), self)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +184,7 @@ func (s *Set) hash(dir string, roles [][2]string) error {
 		}
 		name = filepath.ToSlash(name)
 		if s.Files[name] == "" {
-			if s.Files[name], s.hashed[role[1]], err = hashFile(role[1]); err != nil {
+			if s.Files[name], s.hashed[role[1]], err = hashFile(context.Background(), role[1]); err != nil {
 				return err
 			}
 		}
@@ -218,13 +221,13 @@ func same(was, is fs.FileInfo) bool {
 }
 
 // hashFile is the SHA-256 of a file, in hexadecimal, and the file that has it.
-func hashFile(path string) (string, fs.FileInfo, error) {
+func hashFile(ctx context.Context, path string) (string, fs.FileInfo, error) {
 	var info fs.FileInfo
 	sum := sha256.New()
 	f, err := os.Open(path)
 	if err == nil {
 		if info, err = f.Stat(); err == nil {
-			_, err = io.Copy(sum, f)
+			_, err = io.Copy(sum, whileWanted{ctx, f})
 		}
 		err = errors.Join(err, f.Close())
 	}

@@ -30,8 +30,8 @@ func cached(t testing.TB, dir string) (*Job, *bytes.Buffer) {
 	var text bytes.Buffer
 	j.Log = slog.New(slog.NewTextHandler(&text, nil))
 	store := j.Runs.(*storage.Folder).StepCache()
-	j.StepCache = func(since time.Time) engine.Cache {
-		return stepcache.New(store, stepcache.Options{NotBefore: since, Log: j.Log})
+	j.StepCache = func(anew bool, since time.Time) engine.Cache {
+		return stepcache.New(store, stepcache.Options{Anew: anew, NotBefore: since, Log: j.Log})
 	}
 	return j, &text
 }
@@ -166,6 +166,7 @@ func TestForceTakesNothing(t *testing.T) {
 	dir := writeChannel(t)
 	j, log := cached(t, dir)
 	for range 2 {
+		later(t, filepath.Join(dir, "cache")) // the clock of the store need not be ours
 		if mustRun(t, j, messageOf("channel", "s1", true)); took(log) != "" {
 			t.Error("a forced run took something")
 		}
@@ -181,6 +182,20 @@ func TestForceTakesNothing(t *testing.T) {
 	}
 	if mustRun(t, j, messageOf("channel", "s1", true)); took(log) != allSteps {
 		t.Error("the work of an earlier attempt is not used")
+	}
+}
+
+// later makes all entries of a cache an hour younger than they are.
+func later(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -51,9 +51,11 @@ type Job struct {
 	// Engines finds the set of engines.
 	Engines   func() (*engine.Set, error)
 	EngineEnv []string
-	// StepCache returns the cache of a run that uses what was kept since a time, the
-	// zero time for any; nil has none.
-	StepCache   func(since time.Time) engine.Cache
+	// StepCache returns the cache of a run. One that is to do all anew uses what it
+	// has kept itself and what was kept since the job was asked for, by an attempt
+	// that was killed; the zero time is a run by hand, which has no others. nil keeps
+	// nothing.
+	StepCache   func(anew bool, since time.Time) engine.Cache
 	Supervisor  []string // see process.Command
 	StepTimeout time.Duration
 	// Grace is the time that an engine has that is asked to stop, and then the

@@ -163,19 +163,12 @@ func (r *run) runner(plan *engine.Plan) *engine.Runner {
 		Env: r.EngineEnv, Cache: r.steps, Log: r.Log, Progress: r.step, Keeping: new(sync.WaitGroup)}
 }
 
-// stepCache is the cache of the run, nil for none. One that is to do all anew uses
-// what was kept since it was asked for: by an attempt that was killed.
+// stepCache is the cache of the run, nil for none.
 func (r *run) stepCache(force bool) engine.Cache {
 	if r.StepCache == nil {
 		return nil
 	}
-	var since time.Time
-	if force {
-		if since = r.Since; since.IsZero() {
-			since = r.began
-		}
-	}
-	return r.StepCache(since)
+	return r.StepCache(force, r.Since)
 }
 
 // leastRoom is the free space below which a disk is full, bytes.

@@ -20,13 +20,14 @@ import (
 	"syscall"
 
 	"rsmsjob/internal/remove"
+	"rsmsjob/internal/storage"
 )
 
 // An entry is a tar archive, compressed by gzip: the files of a step, and behind
 // them a list of them under a name that no file of a run folder has.
 const (
 	listName  = "rsms-step/list.json"
-	format    = "rsms step 1"
+	format    = "rsms step 2"
 	mostFiles = 20_000
 	maxList   = 8 << 20 // bytes
 	buffer    = 256 << 10
@@ -40,9 +41,10 @@ type list struct {
 }
 
 type listed struct {
-	Name   string `json:"name"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
+	Name   string      `json:"name"`
+	Size   int64       `json:"size"`
+	Mode   fs.FileMode `json:"mode"` // who may do what with it
+	SHA256 string      `json:"sha256"`
 }
 
 // unkept says why files are not kept; the store is not to blame.
@@ -65,6 +67,12 @@ func (d *damage) Error() string {
 
 func (d *damage) Unwrap() error { return d.err }
 
+// noRoom is what the folder refused, which neither the entry nor its store is to
+// blame for.
+type noRoom struct{ error }
+
+func (n *noRoom) Unwrap() error { return n.error }
+
 // errThere says that a file of an entry is in the folder already.
 var errThere = errors.New("a file of the entry is there already")
 
@@ -75,6 +83,9 @@ func pack(ctx context.Context, w io.Writer, key string, dir *os.Root, files map[
 	for name, info := range files {
 		if total += info.Size(); !portable(name) {
 			return &unkept{"a file of it has a name that cannot be kept"}
+		}
+		if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
+			return &unkept{"a file of it runs with the rights of its owner"}
 		}
 	}
 	if limit > 0 && total > limit || len(files) > mostFiles {
@@ -92,7 +103,7 @@ func pack(ctx context.Context, w io.Writer, key string, dir *os.Root, files map[
 		if err != nil {
 			return err
 		}
-		all.Files = append(all.Files, listed{name, files[name].Size(), sum})
+		all.Files = append(all.Files, listed{name, files[name].Size(), files[name].Mode().Perm(), sum})
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -160,8 +171,9 @@ func portable(name string) bool {
 
 // unpack reads an entry and puts its files into dir, under their names only when
 // all of them are there and are what the list says. The error is *damage where
-// the entry is to blame, and errThere where dir is.
-func unpack(from *source, key string, dir *os.Root, limit int64) (files map[string]string, err error) {
+// the entry is to blame, errThere where a file is in dir already, and *noRoom where
+// dir takes none.
+func unpack(ctx context.Context, from *source, key string, dir *os.Root, limit int64) (files map[string]string, err error) {
 	u := &unpacking{dir: dir, limit: limit}
 	defer func() {
 		if err != nil {
@@ -178,11 +190,11 @@ func unpack(from *source, key string, dir *os.Root, limit int64) (files map[stri
 	case from.err != nil:
 		return nil, from.err
 	case u.local != nil:
-		return nil, u.local
+		return nil, &noRoom{u.local}
 	case err != nil:
 		return nil, &damage{"it is damaged", err}
 	}
-	return u.finish()
+	return u.finish(ctx)
 }
 
 // unpacking is an entry on its way into a folder.
@@ -226,7 +238,7 @@ func (u *unpacking) file(in io.Reader, h *tar.Header) error {
 	if closed := f.Close(); u.local == nil {
 		u.local = closed
 	}
-	u.files[len(u.files)-1] = listed{h.Name, n, hex.EncodeToString(sum.Sum(nil))}
+	u.files[len(u.files)-1] = listed{Name: h.Name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}
 	return errors.Join(err, u.local)
 }
 
@@ -254,23 +266,37 @@ func (u *unpacking) check(in io.Reader, key string) error {
 	switch {
 	case all.Format != format || all.Key != key:
 		return errors.New("it is an entry of another key")
-	case len(all.Files) == 0 || !slices.Equal(all.Files, u.files):
+	case len(all.Files) == 0 || !slices.EqualFunc(all.Files, u.files, listed.is):
 		return errors.New("its files are not those of its list")
 	}
+	u.files = all.Files
 	return nil
 }
 
-// finish gives the files their names and returns their hashes.
-func (u *unpacking) finish() (map[string]string, error) {
+// is reports whether a file in an entry is the one of its list, which alone says
+// its mode.
+func (l listed) is(file listed) bool {
+	file.Mode = l.Mode
+	return l == file && l.Mode == l.Mode.Perm()
+}
+
+// finish gives the files their modes and names, and returns their hashes.
+func (u *unpacking) finish(ctx context.Context) (map[string]string, error) {
 	sums := map[string]string{}
-	for _, f := range u.files {
+	for i, f := range u.files {
+		// Now, and not before the first: two names may be the same file here.
 		if _, err := u.dir.Lstat(f.Name); !errors.Is(err, fs.ErrNotExist) {
 			return nil, errThere
 		}
-	}
-	for i, f := range u.files {
-		if err := u.dir.Rename(u.temporary(i), f.Name); err != nil {
-			return nil, err
+		info, err := u.dir.Lstat(u.temporary(i))
+		if err == nil && info.Mode().Perm() != f.Mode {
+			err = u.dir.Chmod(u.temporary(i), f.Mode)
+		}
+		if err == nil {
+			err = storage.RetryInUse(ctx, func() error { return u.dir.Rename(u.temporary(i), f.Name) })
+		}
+		if err != nil {
+			return nil, &noRoom{err}
 		}
 		u.moved = i + 1
 		sums[f.Name] = f.SHA256

@@ -149,7 +149,7 @@ func archive(t *testing.T, key string, h *tar.Header, text []byte) []byte {
 		t.Fatal(err)
 	}
 	if key != "" {
-		list, err := json.Marshal(list{Format: format, Key: key, Files: []listed{{h.Name, 0, emptySum}}})
+		list, err := json.Marshal(list{Format: format, Key: key, Files: []listed{{Name: h.Name, Mode: 0o600, SHA256: emptySum}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := folder(t, nil)
 		from := &source{ctx: t.Context(), r: bytes.NewReader(data), alive: func() {}}
-		sums, err := unpack(from, key("a"), dir, 1<<20)
+		sums, err := unpack(t.Context(), from, key("a"), dir, 1<<20)
 		if n := len(look(t, dir)); n != len(sums) || err == nil != (n > 0) {
 			t.Errorf("%d files, %d sums, %v", n, len(sums), err)
 		}

@@ -24,7 +24,7 @@ type Store interface {
 	Get(ctx context.Context, key string) (io.ReadCloser, storage.CacheEntry, error)
 	Put(ctx context.Context, key string, write func(io.Writer) error) error
 	Delete(ctx context.Context, key string) error
-	List(ctx context.Context) ([]storage.CacheEntry, error)
+	List(ctx context.Context, page func([]storage.CacheEntry)) error
 }
 
 // Options say what is kept and used. The zero value of a limit is no limit.
@@ -34,8 +34,11 @@ type Options struct {
 	MaxBytes int64
 	// MaxAge is how old an entry may be that is used.
 	MaxAge time.Duration
-	// NotBefore is when an entry must have been written to be used: for a run that
-	// was asked to do all anew.
+	// Anew is set for a run that is to do all anew: it uses what this cache has kept
+	// itself and, where NotBefore is not zero, what was written since that, which is a
+	// time of the store. A time of this machine says nothing there: its clock may be
+	// another.
+	Anew      bool
 	NotBefore time.Time
 	// Limit is how long one entry may take to be read or written, and Silence how
 	// long its store may do nothing meanwhile. A store that needs longer is left
@@ -54,6 +57,7 @@ type Cache struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight // what is being looked for or made, by key
+	own     map[string]bool    // keys of what this cache has kept
 }
 
 // flight is a key that somebody in this process has.
@@ -64,7 +68,7 @@ type flight struct {
 
 // New returns a cache on a store.
 func New(store Store, o Options) *Cache {
-	return &Cache{store: store, o: o, flights: map[string]*flight{}}
+	return &Cache{store: store, o: o, flights: map[string]*flight{}, own: map[string]bool{}}
 }
 
 // InFolder returns a cache for a while, in the folder dir of this machine, which
@@ -135,14 +139,17 @@ func (c *Cache) restore(ctx context.Context, key string, dir *os.Root) map[strin
 		if c.stale(entry) {
 			return storage.ErrNotFound
 		}
-		files, err = unpack(&source{ctx: ctx, r: body, alive: alive}, key, dir, c.o.MaxBytes)
+		files, err = unpack(ctx, &source{ctx: ctx, r: body, alive: alive}, key, dir, c.o.MaxBytes)
 		return err
 	})
 	_, damaged := errors.AsType[*damage](err)
+	_, refused := errors.AsType[*noRoom](err)
 	switch {
 	case err == nil:
 		return files
-	case errors.Is(err, storage.ErrNotFound), errors.Is(err, errThere):
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrConflict), errors.Is(err, errThere):
+	case refused && ctx.Err() == nil:
+		c.o.Log.Warn("an entry of the step cache cannot be put into the run folder; the step is run", "key", key, "error", err)
 	case damaged && ctx.Err() == nil:
 		c.o.Log.Warn("an entry of the step cache cannot be used and is removed; the step is run", "key", key, "error", err)
 		c.Drop(ctx, key)
@@ -152,8 +159,19 @@ func (c *Cache) restore(ctx context.Context, key string, dir *os.Root) map[strin
 	return nil
 }
 
+// storeTimes is how much later, by the times of a store, an entry must have been
+// written than the job was asked for. The times are whole seconds, and those of
+// queues and blobs come from two clocks.
+const storeTimes = 2 * time.Second
+
 // stale reports whether an entry is too old for this run.
-func (c *Cache) stale(e storage.CacheEntry) bool { return c.old(e) || e.Time.Before(c.o.NotBefore) }
+func (c *Cache) stale(e storage.CacheEntry) bool {
+	c.mu.Lock()
+	own := c.own[e.Key]
+	c.mu.Unlock()
+	anew := c.o.Anew && !own && (c.o.NotBefore.IsZero() || e.Time.Before(c.o.NotBefore.Add(storeTimes)))
+	return anew || c.old(e)
+}
 
 // old reports whether an entry is too old for any run.
 func (c *Cache) old(e storage.CacheEntry) bool {
@@ -183,6 +201,7 @@ func (c *Cache) Keep(ctx context.Context, key string, dir *os.Root, files map[st
 	}
 	c.kept.Store(true)
 	c.mu.Lock()
+	c.own[key] = true
 	if f := c.flights[key]; f != nil {
 		f.there = true
 	}
@@ -191,11 +210,16 @@ func (c *Cache) Keep(ctx context.Context, key string, dir *os.Root, files map[st
 }
 
 // Drop forgets what is kept under key; see engine.Cache.
-func (c *Cache) Drop(ctx context.Context, key string) {
+func (c *Cache) Drop(ctx context.Context, key string) { c.drop(ctx, key) }
+
+// drop reports whether the entry is gone.
+func (c *Cache) drop(ctx context.Context, key string) bool {
 	err := c.within(ctx, func(ctx context.Context, _ func()) error { return c.store.Delete(ctx, key) })
 	if err != nil {
 		c.trouble(ctx, err)
+		return false
 	}
+	return true
 }
 
 // trouble tells, once, that the store failed, and leaves it alone from then on.

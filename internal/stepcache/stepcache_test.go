@@ -26,6 +26,7 @@ type shelf struct {
 	mu      sync.Mutex
 	entries map[string]kept
 	gets    int
+	skew    time.Duration // of its clock
 	// fault, where it is set, is what a call comes to.
 	fault func(ctx context.Context, call string) error
 }
@@ -68,9 +69,12 @@ func (s *shelf) Put(ctx context.Context, key string, write func(io.Writer) error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries[key] = kept{b.Bytes(), time.Now()}
+	s.entries[key] = kept{b.Bytes(), s.now()}
 	return nil
 }
+
+// now is the time of the store, in whole seconds.
+func (s *shelf) now() time.Time { return time.Now().Add(s.skew).Truncate(time.Second) }
 
 func (s *shelf) Delete(ctx context.Context, key string) error {
 	if err := s.failed(ctx, "delete"); err != nil {
@@ -82,16 +86,17 @@ func (s *shelf) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-func (s *shelf) List(ctx context.Context) (list []storage.CacheEntry, err error) {
-	if err := s.failed(ctx, "list"); err != nil {
-		return nil, err
-	}
+func (s *shelf) List(ctx context.Context, page func([]storage.CacheEntry)) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, e := range s.entries {
-		list = append(list, storage.CacheEntry{Key: key, Size: int64(len(e.data)), Time: e.at})
+	entries := maps.Clone(s.entries)
+	s.mu.Unlock()
+	for key, e := range entries { // each is a page
+		if err := s.failed(ctx, "list"); err != nil {
+			return err
+		}
+		page([]storage.CacheEntry{{Key: key, Size: int64(len(e.data)), Time: e.at}})
 	}
-	return list, nil
+	return nil
 }
 
 func key(digit string) string { return strings.Repeat(digit, 64) }
@@ -297,30 +302,57 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// An old entry, and one from before a run was asked to do all anew, is not used.
+// An old entry is not used.
 func TestAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newShelf()
 		c, _ := newCache(store, Options{MaxAge: 24 * time.Hour})
 		put(t, c, key("a"), sample())
-		time.Sleep(time.Hour)
-		asked := time.Now()
-		anew, _ := newCache(store, Options{NotBefore: asked})
-		if files, _ := taken(t, anew, key("a")); len(files) > 0 {
-			t.Error("what is older than the wish to do all anew was taken")
-		}
+		time.Sleep(23 * time.Hour)
 		if files, _ := taken(t, c, key("a")); len(files) == 0 {
 			t.Error("it is gone")
 		}
-		put(t, anew, key("a"), sample())
-		if files, _ := taken(t, anew, key("a")); len(files) == 0 {
-			t.Error("what was made since is not taken")
-		}
-		time.Sleep(25 * time.Hour)
+		time.Sleep(2 * time.Hour)
 		if files, _ := taken(t, c, key("a")); len(files) > 0 {
 			t.Error("an old entry was taken")
 		}
 	})
+}
+
+// A run that is to do all anew takes nothing from before it was asked to, whatever
+// the clocks of its machine and of the store say: a store has whole seconds.
+func TestAnew(t *testing.T) {
+	for _, skew := range []time.Duration{-time.Hour, 0, time.Hour} { // of the store
+		synctest.Test(t, func(t *testing.T) {
+			store := newShelf()
+			store.skew = skew
+			before, _ := newCache(store, Options{})
+			put(t, before, key("a"), sample())
+			time.Sleep(100 * time.Millisecond)
+			asked := store.now() // by the clock of the store, as a queue message has it
+			time.Sleep(time.Minute)
+			byHand, _ := newCache(store, Options{Anew: true})
+			queued, _ := newCache(store, Options{Anew: true, NotBefore: asked})
+			for name, c := range map[string]*Cache{"by hand": byHand, "from the queue": queued} {
+				if files, _ := taken(t, c, key("a")); len(files) > 0 {
+					t.Errorf("%v, %s: what is older was taken", skew, name)
+				}
+			}
+			// An earlier attempt of the same job, and a worker that nobody knows.
+			other, _ := newCache(store, Options{})
+			put(t, other, key("b"), sample())
+			if files, _ := taken(t, byHand, key("b")); len(files) > 0 {
+				t.Errorf("%v, by hand: the work of another run was taken", skew)
+			}
+			if files, _ := taken(t, queued, key("b")); len(files) == 0 {
+				t.Errorf("%v, from the queue: the work of an earlier attempt is not taken", skew)
+			}
+			put(t, byHand, key("a"), sample())
+			if files, _ := taken(t, byHand, key("a")); len(files) == 0 {
+				t.Errorf("%v: what the run has kept itself is not taken", skew)
+			}
+		})
+	}
 }
 
 // Too old ones go, then the oldest until the rest is within the limit.

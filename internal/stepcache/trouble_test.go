@@ -3,6 +3,7 @@ package stepcache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -12,6 +13,82 @@ import (
 	"rsmsjob/internal/reason"
 	"rsmsjob/internal/storage"
 )
+
+// A store with many entries is listed for as long as it goes on answering, and all
+// of Trim takes half a minute: the rest is removed the next time.
+func TestTrimTakesNotLong(t *testing.T) {
+	for name, tt := range map[string]struct {
+		list, remove time.Duration // for an entry
+		left         int           // at least
+		took         time.Duration
+	}{
+		"a long list":     {200 * time.Millisecond, 0, 0, 20 * time.Second},
+		"an endless list": {time.Second, 0, 100, trimLimit},
+		"slow to remove":  {0, 2 * time.Second, 40, trimLimit},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newShelf()
+			for i := range 100 {
+				store.entries[fmt.Sprintf("%064x", i)] = kept{nil, time.Now().Add(-2 * time.Hour)}
+			}
+			c, log := newCache(store, Options{MaxAge: time.Hour, Silence: 10 * time.Second, Limit: 2 * time.Minute})
+			c.kept.Store(true)
+			store.fault = func(ctx context.Context, call string) error {
+				wait := map[string]time.Duration{"list": tt.list, "delete": tt.remove}[call]
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(wait):
+					return nil
+				}
+			}
+			began := time.Now()
+			c.Trim(t.Context())
+			if took := time.Since(began); took != tt.took || tt.left == 0 != (len(store.entries) == 0) || len(store.entries) < tt.left {
+				t.Errorf("%s: %d left, in %v", name, len(store.entries), took)
+			}
+			if strings.Contains(log.String(), "level=WARN") {
+				t.Errorf("%s: told\n%s", name, log)
+			}
+		})
+	}
+}
+
+// What a folder refuses is no fault of the store, which is used for the next step.
+func TestFolderRefuses(t *testing.T) {
+	store := newShelf()
+	c, log := newCache(store, Options{})
+	put(t, c, key("a"), sample())
+	dir := folder(t, nil)
+	if err := dir.Mkdir(taking+"0", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if sums, done := c.Take(t.Context(), key("a"), dir); len(sums) > 0 {
+		t.Error("it was taken")
+	} else {
+		done()
+	}
+	if files, _ := taken(t, c, key("a")); len(files) == 0 || strings.Count(log.String(), "cannot be put into the run folder") != 1 {
+		t.Errorf("%d files\n%s", len(files), log)
+	}
+}
+
+// An entry that is replaced while it is read is not there; the store is not to blame.
+func TestReplacedMeanwhile(t *testing.T) {
+	store := newShelf()
+	c, log := newCache(store, Options{})
+	put(t, c, key("a"), sample())
+	store.fault = func(context.Context, string) error {
+		store.fault = nil
+		return fmt.Errorf("container: %w", storage.ErrConflict)
+	}
+	if files, _ := taken(t, c, key("a")); len(files) > 0 {
+		t.Error("it was taken")
+	}
+	if files, _ := taken(t, c, key("a")); len(files) == 0 || log.Len() > 0 {
+		t.Errorf("the store is not used any more\n%s", log)
+	}
+}
 
 // A store that fails is told of once, and left alone.
 func TestTrouble(t *testing.T) {

@@ -135,7 +135,7 @@ func (p *pending) Commit() error {
 		p.err = writeFailure(p.path, p.file.Sync())
 	}
 	if p.err == nil {
-		p.err = writeFailure(p.path, retryInUse(p.ctx, func() error { return p.root.Rename(p.temp, p.path) }))
+		p.err = writeFailure(p.path, RetryInUse(p.ctx, func() error { return p.root.Rename(p.temp, p.path) }))
 	}
 	if p.err != nil {
 		err := p.err
@@ -160,8 +160,10 @@ func (p *pending) Abort() {
 	p.file.Close()
 }
 
-// retryInUse calls try again while it fails because a file is in use.
-func retryInUse(ctx context.Context, try func() error) error {
+// RetryInUse calls try again, for about 2 s, while it fails because a file is in
+// use, by a virus scanner as a rule; the error is that of the last try. On Unix
+// nothing is in use.
+func RetryInUse(ctx context.Context, try func() error) error {
 	err := try()
 	for n := 1; n < inUseTries && inUse(err); n++ {
 		if pause(ctx, inUseWait) != nil {

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"net/http"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -19,6 +21,8 @@ const (
 	cacheBlock = 4 << 20
 	// cacheSenders is how many of them are on their way at a time.
 	cacheSenders = 2
+	// cacheKind tells the container from those of inputs and results in errors.
+	cacheKind = "step cache container "
 )
 
 // AzureCache keeps entries in a container of their own, each a blob of its key.
@@ -31,7 +35,8 @@ type AzureCache struct {
 // StepCache is the step cache of the account.
 func (a *Azure) StepCache() *AzureCache { return &AzureCache{a.cache, a.layout.Cache} }
 
-// Get opens an entry; ErrNotFound when there is none.
+// Get opens an entry; ErrNotFound when there is none. Reading it ends with
+// ErrConflict where it is replaced meanwhile, and the connection breaks.
 func (c *AzureCache) Get(ctx context.Context, key string) (io.ReadCloser, CacheEntry, error) {
 	client, err := c.blob(ctx, key)
 	if err != nil {
@@ -43,12 +48,13 @@ func (c *AzureCache) Get(ctx context.Context, key string) (io.ReadCloser, CacheE
 	}
 	body := answer.NewRetryReader(hasty(ctx), &blob.RetryReaderOptions{MaxRetries: readTries, EarlyCloseAsError: true})
 	entry := CacheEntry{key, value(answer.ContentLength), value(answer.LastModified)}
-	return &blobReader{ctx: ctx, what: "container " + c.name, body: body}, entry, nil
+	return &blobReader{ctx: ctx, what: c.what(), body: body}, entry, nil
 }
 
 // Put writes an entry, or replaces it. Nobody sees anything of it before write is
-// done; where that fails its error is returned and the entry is as it was. Memory
-// does not grow with the entry.
+// done; where that fails its error is returned and the entry is as it was. That
+// somebody else has written it meanwhile is fine: theirs stands. Memory does not
+// grow with the entry.
 func (c *AzureCache) Put(ctx context.Context, key string, write func(io.Writer) error) error {
 	client, err := c.blob(ctx, key)
 	if err != nil {
@@ -68,7 +74,21 @@ func (c *AzureCache) Put(ctx context.Context, key string, write func(io.Writer) 
 	if failed := <-written; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
 		return failed
 	}
-	return c.failure(ctx, "write", err)
+	if err = c.failure(ctx, "write", err); writtenByOther(err) {
+		return nil
+	}
+	return err
+}
+
+// writtenByOther reports whether a write failed because somebody else has written
+// the same blob since it began: whoever commits first throws away the blocks that
+// others have sent.
+func writtenByOther(err error) bool {
+	if errors.Is(err, ErrConflict) {
+		return true
+	}
+	r, ok := errors.AsType[*azcore.ResponseError](err)
+	return ok && !Missing(err) && (r.ErrorCode == string(bloberror.InvalidBlockList) || r.StatusCode == http.StatusConflict || r.StatusCode == http.StatusPreconditionFailed)
 }
 
 // Delete removes an entry; that there is none is fine.
@@ -84,24 +104,25 @@ func (c *AzureCache) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// List returns all entries, in no order.
-func (c *AzureCache) List(ctx context.Context) ([]CacheEntry, error) {
+// List gives page all entries, some at a time and in no order.
+func (c *AzureCache) List(ctx context.Context, page func([]CacheEntry)) error {
 	if err := ended(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	var entries []CacheEntry
 	for pages := c.client.NewListBlobsFlatPager(nil); pages.More(); {
-		page, err := pages.NextPage(hasty(ctx))
+		answer, err := pages.NextPage(hasty(ctx))
 		if err != nil {
-			return nil, c.failure(ctx, "list", err)
+			return c.failure(ctx, "list", err)
 		}
-		for _, item := range page.Segment.BlobItems {
+		var entries []CacheEntry
+		for _, item := range answer.Segment.BlobItems {
 			if p := item.Properties; p != nil && isCacheKey(value(item.Name)) {
 				entries = append(entries, CacheEntry{value(item.Name), value(p.ContentLength), value(p.LastModified)})
 			}
 		}
+		page(entries)
 	}
-	return entries, nil
+	return nil
 }
 
 // MayUse proves that entries can be written and removed, by doing it; nothing is
@@ -110,7 +131,7 @@ func (c *AzureCache) MayUse(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
 		return err
 	}
-	o := object{client: c.client.NewBlockBlobClient(checkKey + "/" + rand.Text()), what: "container " + c.name}
+	o := object{client: c.client.NewBlockBlobClient(checkKey + "/" + rand.Text()), what: c.what()}
 	if err := o.put(brief(ctx), []byte(checkKey)); err != nil {
 		return err
 	}
@@ -134,5 +155,8 @@ func (c *AzureCache) blob(ctx context.Context, key string) (*blockblob.Client, e
 }
 
 func (c *AzureCache) failure(ctx context.Context, verb string, err error) error {
-	return azureFailure(ctx, verb, "container "+c.name, err)
+	return azureFailure(ctx, verb, c.what(), err)
 }
+
+// what is the container in errors. Its name comes last: see WhatIsMissing.
+func (c *AzureCache) what() string { return cacheKind + c.name }

@@ -109,6 +109,8 @@ func role(what string) string {
 		return "Storage Queue Data Contributor"
 	case strings.Contains(what, "table "):
 		return "Storage Table Data Contributor"
+	case strings.Contains(what, cacheKind):
+		return "Storage Blob Data Contributor"
 	}
 	return "Storage Blob Data Reader for inputs, Storage Blob Data Contributor for results"
 }

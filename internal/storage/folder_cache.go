@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -60,20 +61,33 @@ func (c *FolderCache) Delete(ctx context.Context, key string) error {
 	return c.folder.remove(ctx, name)
 }
 
-// List returns all entries, in no order. What killed processes left of entries
-// that they were writing is removed.
-func (c *FolderCache) List(ctx context.Context) ([]CacheEntry, error) {
+// pageSize is how many entries are looked at before a list goes on.
+const pageSize = 1000
+
+// List gives page all entries, some at a time and in no order. What killed
+// processes left of entries that they were writing is removed.
+func (c *FolderCache) List(ctx context.Context, page func([]CacheEntry)) error {
 	if err := ended(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	names, err := c.folder.names(cacheFolder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, failure("list", cacheFolder, err)
+		return failure("list", cacheFolder, err)
 	}
-	var entries []CacheEntry
+	for some := range slices.Chunk(names, pageSize) {
+		if err := ended(ctx); err != nil {
+			return err
+		}
+		page(c.entries(some))
+	}
+	return nil
+}
+
+// entries are those of names that are entries.
+func (c *FolderCache) entries(names []string) (entries []CacheEntry) {
 	for _, name := range names {
 		if rest, ok := strings.CutPrefix(name, tempPrefix); ok && len(rest) > cacheKeyLength && isCacheKey(rest[:cacheKeyLength]) {
 			c.folder.removeLeft(path.Join(cacheFolder, rest[:cacheKeyLength]))
@@ -87,7 +101,7 @@ func (c *FolderCache) List(ctx context.Context) ([]CacheEntry, error) {
 		}
 		entries = append(entries, CacheEntry{name, info.Size(), info.ModTime()})
 	}
-	return entries, nil
+	return entries
 }
 
 func (c *FolderCache) name(ctx context.Context, key string) (string, error) {

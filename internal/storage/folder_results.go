@@ -55,7 +55,7 @@ func (f *Folder) remove(ctx context.Context, file string) error {
 		return notPlain(file, "plain file")
 	}
 	if err == nil {
-		err = retryInUse(ctx, func() error { return remove.At(f.root, file) })
+		err = RetryInUse(ctx, func() error { return remove.At(f.root, file) })
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
