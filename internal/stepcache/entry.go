@@ -76,9 +76,13 @@ func (n *noRoom) Unwrap() error { return n.error }
 // errThere says that a file of an entry is in the folder already.
 var errThere = errors.New("a file of the entry is there already")
 
+// mostUnpacked is what the files of an entry may have together, bytes: more than a
+// run folder may.
+const mostUnpacked = 64 << 30
+
 // pack writes an entry. The error is *unkept where a file is not what it was, or
-// all are more than limit bytes, 0 for no limit.
-func pack(ctx context.Context, w io.Writer, key string, dir *os.Root, files map[string]fs.FileInfo, limit int64) error {
+// they are too many or too large.
+func pack(ctx context.Context, w io.Writer, key string, dir *os.Root, files map[string]fs.FileInfo) error {
 	total := int64(0)
 	for name, info := range files {
 		if total += info.Size(); !portable(name) {
@@ -88,8 +92,8 @@ func pack(ctx context.Context, w io.Writer, key string, dir *os.Root, files map[
 			return &unkept{"a file of it runs with the rights of its owner"}
 		}
 	}
-	if limit > 0 && total > limit || len(files) > mostFiles {
-		return &unkept{"its files are larger than the cache may be, or too many"}
+	if total > mostUnpacked || len(files) > mostFiles {
+		return &unkept{"its files are too large, or too many"}
 	}
 	// BestSpeed is about as fast as a disk, and makes engine text 10 to 25 times
 	// smaller.
@@ -217,7 +221,7 @@ func (u *unpacking) all(in *tar.Reader, key string) error {
 		if h.Name == listName {
 			return u.check(in, key)
 		}
-		if total += h.Size; h.Typeflag != tar.TypeReg || !portable(h.Name) || h.Size < 0 || u.limit > 0 && total > u.limit || len(u.files) == mostFiles {
+		if total += h.Size; h.Typeflag != tar.TypeReg || !portable(h.Name) || h.Size < 0 || total > u.limit || len(u.files) == mostFiles {
 			return errors.New("it has what no step leaves, or more than it may")
 		}
 		if err := u.file(in, h); err != nil {

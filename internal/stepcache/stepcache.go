@@ -29,8 +29,8 @@ type Store interface {
 
 // Options say what is kept and used. The zero value of a limit is no limit.
 type Options struct {
-	// MaxBytes is what all entries may have together, as they are stored, and what
-	// the files of one may have as they are.
+	// MaxBytes is what all entries may have together, as they are stored; one that
+	// alone has more is not kept.
 	MaxBytes int64
 	// MaxAge is how old an entry may be that is used.
 	MaxAge time.Duration
@@ -139,7 +139,7 @@ func (c *Cache) restore(ctx context.Context, key string, dir *os.Root) map[strin
 		if c.stale(entry) {
 			return storage.ErrNotFound
 		}
-		files, err = unpack(ctx, &source{ctx: ctx, r: body, alive: alive}, key, dir, c.o.MaxBytes)
+		files, err = unpack(ctx, &source{ctx: ctx, r: body, alive: alive}, key, dir, mostUnpacked)
 		return err
 	})
 	_, damaged := errors.AsType[*damage](err)
@@ -188,7 +188,7 @@ func (c *Cache) Keep(ctx context.Context, key string, dir *os.Root, files map[st
 		packed.alive = alive
 		return c.store.Put(ctx, key, func(w io.Writer) error {
 			packed.w = w
-			return pack(ctx, packed, key, dir, files, c.o.MaxBytes)
+			return pack(ctx, packed, key, dir, files)
 		})
 	})
 	if no, ok := errors.AsType[*unkept](err); ok {

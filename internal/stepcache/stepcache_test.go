@@ -302,6 +302,21 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
+// The limit is for what is stored, not for the files as they are; and who has a
+// smaller one does not call the entries of others damaged.
+func TestLimitIsOfWhatIsStored(t *testing.T) {
+	store := newShelf()
+	text := map[string]string{"A": strings.Repeat("the same again\n", 1<<16)}
+	c, log := newCache(store, Options{MaxBytes: 1 << 16})
+	if put(t, c, key("a"), text); len(store.entries) != 1 {
+		t.Errorf("a megabyte that packs to %d bytes is not kept\n%s", 1<<16, log)
+	}
+	small, log := newCache(store, Options{MaxBytes: 1})
+	if files, _ := taken(t, small, key("a")); len(files) != 1 || len(store.entries) != 1 || log.Len() > 0 {
+		t.Errorf("%d files, %d entries\n%s", len(files), len(store.entries), log)
+	}
+}
+
 // An old entry is not used.
 func TestAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
