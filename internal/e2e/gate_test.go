@@ -20,10 +20,11 @@ type gate struct {
 }
 
 // gateScript runs an engine, the last word of whose command line is its name.
-// One that is asked to end while it is held up notes that.
+// One that is asked to end while it is held up notes that. A runner that is given
+// a folder is not cached, so it finds the one that it stands in.
 const gateScript = `#!/bin/sh
-dir=$1 engine=$2
-shift 2
+dir=${0%/*} engine=$1
+shift
 echo $$ $PPID >>"$dir/pids"
 for name; do :; done
 if [ "$name" = "$engine" ] && [ -p "$dir/fifo" ]; then
@@ -41,7 +42,7 @@ func newGate(tb testing.TB, engine string) (g *gate, setting string) {
 	script := filepath.Join(g.dir, "gate")
 	check(tb, os.WriteFile(script, []byte(gateScript), 0o755))
 	check(tb, syscall.Mkfifo(filepath.Join(g.dir, "fifo"), 0o600))
-	return g, "RSMS_ENGINE_RUNNER=" + strings.Join([]string{script, g.dir, engine}, " ")
+	return g, "RSMS_ENGINE_RUNNER=" + strings.Join([]string{script, engine}, " ")
 }
 
 // reached waits until the engine is held up.

@@ -96,6 +96,50 @@ func TestStepsAreTaken(t *testing.T) {
 	}
 }
 
+// An engine may leave its file in small letters where capitals do not count: what
+// is in it counts all the same, and other flows give another answer.
+func TestSmallLetters(t *testing.T) {
+	const program = "small.exe"
+	if out, err := exec.Command("x86_64-w64-mingw32-gcc", "-O1", "-Wall", "-Werror", "-o", built(program), "testdata/small.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const manifest = `{"steps": {"daflow": {"reads": ["FLOW.IN"]}, "bltm": {"reads": ["BLTM.IN", "BLTM.FLW"]}, "ctplt": {}, "cxplt": {}}}`
+	halve := func(l *lab) {
+		path := filepath.Join(l.store, "riverbasin", basin, "FLOW.IN")
+		text, err := os.ReadFile(path)
+		check(t, err)
+		half := strings.ReplaceAll(string(text), "80.000", "40.000")
+		if half == string(text) {
+			t.Fatal("the flow of the basin is another one")
+		}
+		check(t, os.WriteFile(path, []byte(half), 0o644))
+	}
+	newRun := func() *lab {
+		l := newLab(t, roads()[0])
+		l.copies()
+		check(t, os.Rename(filepath.Join(l.engines, "DAFLOW.EXE"), filepath.Join(l.engines, "whole.exe")))
+		l.link(program, "DAFLOW.EXE")
+		check(t, os.WriteFile(filepath.Join(l.engines, "engine.json"), []byte(manifest), 0o644))
+		return l
+	}
+	want := newRun()
+	halve(want)
+	want.start([]string{"RSMS_STEP_CACHE=false"}).exits(0)
+	l := newRun()
+	l.start(nil).exits(0)
+	halve(l)
+	for _, taken := range []int{0, 4} {
+		check(t, os.RemoveAll(filepath.Join(l.store, "rsms-results")))
+		check(t, os.RemoveAll(filepath.Join(l.store, "tables", "Runs")))
+		j := l.start(nil)
+		j.exits(0)
+		if n := strings.Count(j.stderr.String(), "step taken from the cache"); n != taken {
+			t.Errorf("%d steps were taken, want %d", n, taken)
+		}
+		same(t, want.store, l.store)
+	}
+}
+
 // H16: the temporary folder that a program asks the system for is that of its
 // run, also where Wine does not come first in the runner.
 func TestTemporaryFolder(t *testing.T) {
