@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"rsmsjob/internal/filelock"
 	"rsmsjob/internal/publish"
@@ -23,7 +24,8 @@ func (w *world) snapshot(scenario string) map[string]string {
 	w.Helper()
 	ctx := w.Context()
 	all, blobs := map[string]string{}, map[string][]byte{}
-	ids := strings.NewReplacer(jobOf(scenario), "JOB", `"`+scenario+`"`, `"SCENARIO"`, "|"+scenario+"|", "|SCENARIO|")
+	ids := strings.NewReplacer(jobOf(scenario), "JOB", `"`+scenario+`"`, `"SCENARIO"`, "|"+scenario+"|", "|SCENARIO|",
+		", "+scenario+", ", ", SCENARIO, ")
 	for e, err := range w.store.ReadPlumeByTime(ctx, basin, scenario) {
 		check(w, err)
 		all["row by time "+ids.Replace(e.PartitionKey)+" "+e.RowKey] = ids.Replace(fmt.Sprintf("%+v", e.Row))
@@ -39,7 +41,11 @@ func (w *world) snapshot(scenario string) map[string]string {
 			continue
 		}
 		blobs[name] = w.blob(scenario, name)
-		all["blob "+ids.Replace(name)] = ids.Replace(string(blobs[name]))
+		text := ids.Replace(string(blobs[name]))
+		if !utf8.ValidString(text) { // a picture, which holds no ids; snapshots are stored as text
+			text = sum(blobs[name])
+		}
+		all["blob "+ids.Replace(name)] = text
 	}
 	all["blob "+publish.MarkerName] = ids.Replace(w.promised(scenario, blobs))
 	return all
