@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -74,36 +73,12 @@ func (p pageFile) write(report *compare.Report) error {
 	if p == "" {
 		return nil
 	}
-	var page bytes.Buffer
-	if err := report.HTML(&page); err != nil {
-		return err
-	}
 	// Somebody may have put another file there since.
 	if err := p.free(); err != nil {
 		return err
 	}
-	if err := replaceFile(string(p), page.Bytes()); err != nil {
+	if err := writeWhole(string(p), report.HTML); err != nil {
 		return usage("--html: the page cannot be written: %w", err)
 	}
 	return nil
-}
-
-// replaceFile writes a file beside the one of that name and gives it its name
-// then.
-func replaceFile(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".rsms-page-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
 }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -168,39 +168,18 @@ func (a *app) reportFiles(dir string, files []reportFile) error {
 	}
 	for _, f := range files {
 		path := filepath.Join(dir, f.name)
-		if err := writeReportFile(path, f.write); err != nil {
-			if reason.Of(err) != reason.Internal {
-				return err
-			}
-			return fmt.Errorf("write %s: %w", path, err)
+		err := writeWhole(path, f.write)
+		_, file := errors.AsType[*fs.PathError](err)
+		_, name := errors.AsType[*os.LinkError](err)
+		if (file || name) && reason.Of(err) == reason.Internal {
+			return usage("--out: %s cannot be written: %w", path, err)
+		}
+		if err != nil {
+			return err
 		}
 		if _, err := fmt.Fprintln(a.stderr, path); err != nil {
 			return fmt.Errorf("print the answer: %w", err)
 		}
 	}
 	return nil
-}
-
-func writeReportFile(path string, write func(w io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
-		return usage("folder --out: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	b := bufio.NewWriter(f)
-	err = write(b)
-	if err == nil {
-		err = b.Flush()
-	}
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

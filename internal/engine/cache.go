@@ -254,9 +254,9 @@ func (c *resume) newFiles(root *os.Root, there map[string]fs.FileInfo) (map[stri
 	return left, nil
 }
 
-// doubt drops what a failed run was made of, where that may be to blame. An
-// engine that fails, or does not end, on what was taken from the cache finds the work of its own run
-// the next time; where outputs are not to be believed, all is made anew.
+// doubt drops what a failed run was made of, where that may be to blame. An engine
+// that fails, or does not end, on what was taken from the cache finds the work of
+// its own run the next time; where outputs are not to be believed, all is made anew.
 func (c *resume) doubt(ctx context.Context, err error) {
 	switch reason.Of(err) {
 	case reason.EngineFailed, reason.EngineTimeout:

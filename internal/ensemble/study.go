@@ -90,7 +90,7 @@ func (s *Study) Document() *Document {
 
 // MayComeAgain reports whether there is no band for reasons that pass.
 func (d *Document) MayComeAgain() bool {
-	return d.Failed*mostFailed > len(d.Runs) && slices.ContainsFunc(d.Runs, func(r Run) bool { return r.State == failed && r.Reason.Transient() })
+	return d.Problem != "" && slices.ContainsFunc(d.Runs, func(r Run) bool { return r.State == failed && r.Reason.Transient() })
 }
 
 // band is the spread at one intake.

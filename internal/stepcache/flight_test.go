@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"rsmsjob/internal/storage"
 )
 
 // Of many that want the same, one makes it and the others take it.
@@ -87,16 +89,15 @@ func TestWaitEnds(t *testing.T) {
 func TestTwoWriters(t *testing.T) {
 	dir := t.TempDir()
 	log, text := logged()
-	c, closeIt, err := InFolder(dir, log)
-	if err != nil {
-		t.Fatal(err)
+	open := func() *Cache { // as another process has it
+		folder, err := storage.OpenFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { folder.Close() })
+		return New(folder.StepCache(), Options{Log: log})
 	}
-	defer closeIt()
-	other, closeOther, err := InFolder(dir, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeOther()
+	c, other := open(), open()
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() { put(t, []*Cache{c, other}[i%2], key("a"), sample()) })
@@ -109,9 +110,6 @@ func TestTwoWriters(t *testing.T) {
 	wg.Wait()
 	if files, _ := taken(t, c, key("a")); !maps.Equal(files, sample()) {
 		t.Errorf("%d files\n%s", len(files), text)
-	}
-	if _, _, err := InFolder("no/such", log); err == nil {
-		t.Error("no folder, no error")
 	}
 }
 

@@ -71,16 +71,6 @@ func New(store Store, o Options) *Cache {
 	return &Cache{store: store, o: o, flights: map[string]*flight{}, own: map[string]bool{}}
 }
 
-// InFolder returns a cache for a while, in the folder dir of this machine, which
-// is given as an absolute path and removed by its owner. close is called first.
-func InFolder(dir string, log *slog.Logger) (c *Cache, close func() error, err error) {
-	folder, err := storage.OpenFolder(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	return New(folder.StepCache(), Options{Log: log}), folder.Close, nil
-}
-
 // Take puts what is kept under key into dir; see engine.Cache.
 func (c *Cache) Take(ctx context.Context, key string, dir *os.Root) (files map[string]string, done func()) {
 	f, mine := c.claim(key)
